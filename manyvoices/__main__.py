@@ -1,0 +1,5 @@
+"""`python -m manyvoices`."""
+
+from .cli import entry
+
+entry()

@@ -1,0 +1,137 @@
+"""The library on one page: one verb per job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .core import registry
+from .core.answers import Answers
+from .core.consensus import Consensus
+from .core.dataset import Dataset
+from .core.errors import BadCall, BadInput
+
+
+def read(source: Any, format: str | None = None, *, on: str | None = None, classes: Iterable[str] | None = None, missing: Iterable[str] = (),
+         strict: bool = False, repeats: str = "all", scale: str | None = None, exclude_workers: Iterable[str] = (),
+         map_labels: Mapping[str, str] | None = None, hash_workers: bool = False, hash_key: str | None = None,
+         classes_limit: int = 65_536, **options: Any) -> Dataset:
+    """A file, folder or data frame in any format we know. `options` are those of the format's reader: task, worker, label, question, ..."""
+    from .core.coding import Rules, coded
+    from .inputs import raw
+
+    rules = Rules(classes=None if classes is None else tuple(classes), missing=tuple(missing), strict=strict, repeats=repeats, scale=scale,
+                  exclude_workers=tuple(exclude_workers), map_labels=tuple((map_labels or {}).items()), hash_workers=hash_workers,
+                  hash_key=hash_key, classes_limit=classes_limit)
+    if on and on.startswith("disk") and isinstance(source, (str, Path)):
+        from .engines.disk import prepared
+
+        return prepared(Path(source), format, rules, options)
+    data = coded(raw(source, format, options), rules)
+    return data if on is None else placed(data, on)
+
+
+def write(data: Dataset, out: str | Path, format: str = "native") -> list[Path]:
+    """Write a data set in one of the formats that have a writer."""
+    from .inputs import unread
+
+    name, _ = registry.resolve("read", format)
+    if "write" not in registry.about("read", name).functions:
+        able = [n for n in registry.names("read") if "write" in registry.about("read", n).functions]
+        raise BadCall(f"{name} cannot be written; choose --to {', '.join(able)}")
+    return registry.module("read", name).write(unread(data), Path(out))
+
+
+def convert(source: Any, out: str | Path, to: str | None = None, **options: Any) -> list[Path]:
+    """Read anything, write it in another format: by default long where `out` has a table's suffix, else native."""
+    table = (".csv", ".tsv", ".jsonl", ".parquet", ".csv.gz", ".tsv.gz", ".jsonl.gz")
+    data = source if isinstance(source, Dataset) else read(source, **options)
+    return write(data, out, to or ("long" if str(out).endswith(table) else "native"))
+
+
+def inspect(source: Any, **options: Any) -> dict[str, Any]:
+    """What is in a data set: counts, overlap, agreement, oddities, what was left out and why."""
+    from .inspection import inspected
+
+    return inspected(source if isinstance(source, Dataset) else read(source, **options))
+
+
+def simulate(strategy: str = "independent_confusion", **options: Any) -> Dataset:
+    """Answers of simulated workers about tasks whose truth is known."""
+    from .inputs import from_crowd
+
+    [(method, given)] = registry.parse("simulate", strategy)
+    return from_crowd(registry.find("simulate", method.name)(**(given | method.settle(options))), method.name)
+
+
+def aggregate(source: Any, method: str | Callable = "bcc", *, on: str | None = None, gold: Any = None, probs: Any = None, labels: Any = None,
+              start: Any = None, score: np.ndarray | None = None, author: np.ndarray | None = None, **options: Any) -> Consensus:
+    """One label a task from everybody's answers (Answers, Dataset, path or frame), by a method's name, bracket form or function.
+
+    gold, labels and probs take a path, a mapping from task to label, a frame with their columns, or an array in task order;
+    start takes the folder or the Consensus of an earlier fit.
+    """
+    from .inputs import side_inputs
+
+    data = source if isinstance(source, Dataset) else None
+    if data is None and not isinstance(source, Answers):
+        data = read(source)
+    answers = source if data is None else data.answers
+    if answers is None:
+        raise BadInput("the data set has items but no answers", expected="answers of workers about tasks")
+    if callable(method):
+        about, given, function = registry.about("aggregate", method.__name__), {}, method
+    else:
+        chosen = registry.parse("aggregate", method)
+        if len(chosen) != 1:
+            raise BadCall(f"one method at a time here; {method!r} names {len(chosen)}")
+        (about, given), = chosen
+        function = registry.find("aggregate", about.name)
+    check_needs(about, answers)
+    sides = side_inputs(about, answers, data, {"gold": gold, "probs": probs, "labels": labels, "start": start, "score": score, "author": author})
+    return function(place(answers, on), **sides, **(given | about.settle(options)))
+
+
+def check_needs(about: registry.Method, answers: Answers) -> None:
+    """Refuse, in one place, what a method cannot work with."""
+    ordered = answers.scale in ("ordinal", "interval")
+    if "workers" in about.needs and answers.workers is None:
+        raise BadInput(f"{about.name} needs to know who answered, and these answers name nobody", expected="mv, ns, twothird or pooled")
+    if "ordered" in about.needs and not ordered:
+        raise BadInput(f"{about.name} needs ordered labels, and these are {answers.scale}", expected="--scale ordinal or --scale interval")
+    if "ordered" not in about.needs and answers.scale == "interval":
+        raise BadInput(f"{about.name} needs classes, and these labels are numbers", expected="mean, median or ordinal")
+    if "binary" in about.needs and len(answers.classes) > 2:
+        raise BadInput(f"{about.name} needs two classes, and there are {len(answers.classes)}")
+
+
+def place(answers: Answers, on: str | None) -> Answers:
+    """Where the shards are worked on: threads:N (the default, all cores), disk, dask://HOST:PORT."""
+    from dataclasses import replace
+
+    from .core.answers import Here
+    from .engines.memory import Threads
+
+    where, _, more = (on or "threads").partition(":")
+    if where == "threads":
+        if not isinstance(answers.store, Here):
+            return answers
+        if more and not (more.isdigit() and int(more) > 0):
+            raise BadCall(f"--on {on}: write threads:N with N at least 1")
+        return replace(answers, store=Threads(answers.store.shards, int(more) if more else None))
+    if where == "disk":
+        from .engines.disk import stored
+
+        return stored(answers)
+    if where == "dask":
+        raise BadCall("--on dask://: this version has no cluster engine; use threads:N or disk")
+    raise BadCall(f"--on {on}: expected threads:N or disk")
+
+
+def placed(data: Dataset, on: str) -> Dataset:
+    from dataclasses import replace
+
+    return data if data.answers is None else replace(data, answers=place(data.answers, on))

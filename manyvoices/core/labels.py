@@ -1,0 +1,131 @@
+"""The tables of a consensus as contract.md names their columns, and the few lines that sum it up."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .consensus import first_best
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from .consensus import Consensus
+
+TIES = ("lowest", "random", "all")
+
+
+def label_table(found: Consensus, *, soft: bool, ties: str, seed: int, min_prob: float | None, answered: bool) -> pl.DataFrame:
+    import polars as pl
+
+    rows = np.flatnonzero(found.n > 0) if answered else np.arange(len(found.tasks))
+    task = np.array(found.tasks.to_list(), object)
+    if found.probs is None:
+        assert found.value is not None
+        columns = {"task": pl.Series(task[rows], dtype=pl.String), "value": found.value[rows]}
+        columns |= {name: np.full(len(rows), np.nan) if side is None else side[rows] for name, side in (("low", found.low), ("high", found.high))}
+        return pl.DataFrame(columns | {"n": found.n[rows]}).with_columns(pl.col("value", "low", "high").fill_nan(None))
+    rows, codes = choose(found, rows, ties, seed)
+    probs = found.probs[rows]
+    prob = probs[np.arange(len(rows)), np.maximum(codes, 0)] if len(found.classes) else np.zeros(len(rows))
+    prob = np.where(codes < 0, probs.max(axis=1, initial=0.0), prob)
+    notes = np.where(codes < 0, found.note or "no label", "")
+    if min_prob is not None:
+        notes = np.where((prob < min_prob) & (codes >= 0), "needs review", notes)
+        codes = np.where(prob < min_prob, -1, codes)
+    names = np.array([*found.classes, None], object)
+    table = pl.DataFrame({"task": pl.Series(task[rows], dtype=pl.String), "label": pl.Series(names[codes], dtype=pl.String),
+                          "prob": prob, "n": found.n[rows]})
+    if found.chosen is not None and found.note or min_prob is not None:
+        table = table.with_columns(note=pl.Series(notes.tolist(), dtype=pl.String).replace("", None))
+    if soft:
+        table = table.with_columns(**{f"p:{name}": probs[:, k] for k, name in enumerate(found.classes)})
+    return table
+
+
+def choose(found: Consensus, rows: np.ndarray, ties: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and their codes under a tie rule; with `all` a task has a row for each of its best classes."""
+    codes = found.codes[rows]
+    if ties == "lowest" or found.chosen is not None or not len(found.classes):
+        return rows, codes
+    assert found.probs is not None
+    probs = found.probs[rows]
+    best = probs >= probs.max(axis=1, keepdims=True) - 1e-9
+    if ties == "all":
+        which, code = np.nonzero(best)
+        return rows[which], code
+    codes = codes.copy()
+    for row in np.flatnonzero(best.sum(axis=1) > 1):
+        tied = np.flatnonzero(best[row])
+        drawn = hashlib.blake2b(f"{seed}\0{found.tasks[rows[row]]}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        codes[row] = tied[int.from_bytes(drawn, "little") % len(tied)]
+    return rows, codes
+
+
+def worker_table(found: Consensus, n: np.ndarray) -> pl.DataFrame:
+    """worker, n, skill, low, high, note."""
+    import polars as pl
+
+    assert found.workers is not None
+    rows = len(found.workers)
+    if found.skill is None:
+        nothing = pl.Series([None] * rows, dtype=pl.Float64)
+        columns = {"skill": nothing, "low": nothing, "high": nothing, "note": ["the method has no model of workers"] * rows}
+        return pl.DataFrame({"worker": found.workers.to_list(), "n": n, **columns}, schema_overrides={"worker": pl.String, "note": pl.String})
+    scores = found.skill.to_polars()
+    note = pl.when(pl.Series(n) == 0).then(pl.lit("no answers")).otherwise(pl.col("note").replace("", None)).alias("note")
+    return scores.select(worker="name", n=pl.Series(n), skill="value", low="low", high="high", note="note").with_columns(note)
+
+
+def task_table(found: Consensus) -> pl.DataFrame:
+    """task, n, difficulty, low, high."""
+    import polars as pl
+
+    if found.difficulty is None:
+        nothing = pl.Series([None] * len(found.tasks), dtype=pl.Float64)
+        return pl.DataFrame({"task": found.tasks.to_list(), "n": found.n, "difficulty": nothing, "low": nothing, "high": nothing},
+                            schema_overrides={"task": pl.String})
+    return found.difficulty.to_polars().select(task="name", n=pl.Series(found.n), difficulty="value", low="low", high="high")
+
+
+def confusion_table(found: Consensus) -> pl.DataFrame | None:
+    """worker, truth, label, prob; None where the method has no table of confusions."""
+    import polars as pl
+
+    if found.workers is None or (confusions := found.confusions) is None:
+        return None
+    classes, workers = len(found.classes), len(found.workers)
+    names = pl.Series(found.classes.to_list(), dtype=pl.String)
+    truth = np.tile(np.repeat(np.arange(classes), classes), workers)
+    label = np.tile(np.arange(classes), workers * classes)
+    who = pl.Series(found.workers.to_list(), dtype=pl.String)
+    return pl.DataFrame({"worker": who.gather(np.repeat(np.arange(workers), classes * classes)), "truth": names.gather(truth),
+                         "label": names.gather(label), "prob": confusions.ravel()})
+
+
+def summary(found: Consensus) -> str:
+    answered = int((found.n > 0).sum())
+    lines = [f"{answered} tasks labelled from {int(found.n.sum())} answers"
+             + ("" if found.workers is None else f" of {len(found.workers)} workers")
+             + (f" in {len(found.classes)} classes" if found.probs is not None else "")]
+    if found.probs is not None and len(found.classes):
+        held = found.n > 0
+        codes = found.codes[held]
+        shares = np.bincount(codes[codes >= 0], minlength=len(found.classes))
+        most = np.argsort(-shares, kind="stable")[:8]
+        lines.append("labels: " + ", ".join(f"{found.classes[k]} {shares[k]}" for k in most) + (", ..." if len(shares) > 8 else ""))
+        if (codes < 0).any():
+            lines.append(f"no label: {(codes < 0).sum()} ({found.note})")
+        probs = found.probs[held]
+        tied = int(((probs >= probs.max(axis=1, keepdims=True) - 1e-9).sum(axis=1) > 1).sum()) if len(probs) else 0
+        if tied:
+            lines.append(f"ties: {tied} (to the first class; --ties random or all)")
+    if found.trace is not None and found.trace.values:
+        state = "" if found.converged is None else ", converged" if found.converged else ", NOT converged (raise --iterations)"
+        lines.append(f"{found.trace.holds}: {found.trace.values[-1]:.6g} after {len(found.trace.values)} steps{state}")
+    return "\n".join(lines)
+
+
+__all__ = ["TIES", "confusion_table", "first_best", "label_table", "summary", "task_table", "worker_table"]

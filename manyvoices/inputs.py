@@ -1,0 +1,301 @@
+"""What users hand over, in whatever shape: exports and frames to Raw, side inputs to arrays in task order."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .core import registry
+from .core.answers import Answers
+from .core.consensus import Consensus
+from .core.dataset import Dataset, Raw
+from .core.errors import BadCall, BadInput
+from .core.names import Names
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SIDES = {"gold": "--gold FILE", "probs": "--probs FILE", "labels": "--labels FILE", "start": "--start DIR",
+         "score": "a column score", "author": "a column author"}
+
+
+def raw(source: Any, format: str | None, options: dict[str, Any]) -> Raw:
+    """Ask each reader how sure it is; the surest reads."""
+    if not isinstance(source, (str, Path)):
+        return from_frame(source, options)
+    path = Path(source)
+    if not path.exists():
+        raise BadInput("no such file or folder", file=path)
+    name = recognised(path) if format is None else registry.resolve("read", format)[0]
+    method = registry.about("read", name)
+    given = {key: value for key, value in options.items() if value is not None}
+    for key in given:
+        try:
+            method.option(key)
+        except LookupError:
+            raise BadCall(f"{path} was read as {name}, which has no option {key}; it has {', '.join(o.name for o in method.options) or 'none'}"
+                          " (--from FORMAT reads it as another format)") from None
+    return registry.find("read", name)(path, **method.settle(given))
+
+
+def recognised(path: Path) -> str:
+    sure = sorted(((registry.module("read", name).recognise(path), name) for name in registry.names("read")), reverse=True)
+    best = [name for score, name in sure if score == sure[0][0]]
+    if sure[0][0] <= 0:
+        # whichever reader comes nearest says what is wrong with the file; a folder is told what was looked for
+        registry.find("read", "native" if path.is_dir() else "long")(path)
+        raise BadInput("no format recognised", file=path, expected=f"--from {', '.join(sorted(name for _, name in sure))}")
+    if len(best) > 1:
+        raise BadInput(f"looks like {' and like '.join(sorted(best))}", file=path, expected="the format named with --from")
+    return best[0]
+
+
+def from_frame(source: Any, options: dict[str, Any]) -> Raw:
+    """Any data frame that narwhals knows, with the columns of a long table."""
+    import narwhals as nw
+    import polars as pl
+
+    try:
+        frame = nw.from_native(source, eager_only=False, pass_through=False)
+    except TypeError:
+        raise BadCall(f"cannot read a {type(source).__name__}; give a path or a data frame (pandas, polars, Arrow, ...)") from None
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    columns = {name: frame[name].to_list() if not isinstance(source, pl.DataFrame) else source[name] for name in frame.columns}
+    texts = {name: as_text(pl, name, values) for name, values in columns.items()}
+    from .methods.read._columns import answers
+    from .methods.read._table import Record, Table
+
+    name = Path(f"({type(source).__module__.split('.')[0]} frame)")
+    return answers(Table(name, pl.DataFrame(texts), Record(name)), "frame", **{key: value for key, value in options.items() if value is not None})
+
+
+def as_text(pl, name: str, values: Any):
+    """A column as text, ids unchanged: whole numbers without a point, NaN and None as missing."""
+    series = values if isinstance(values, pl.Series) else pl.Series(name, values, strict=False)
+    if series.dtype.is_float():
+        whole = bool((series.is_nan() | series.is_null() | (series == series.floor())).all())
+        series = series.fill_nan(None)
+        return (series.cast(pl.Int64) if whole else series).cast(pl.String)
+    if series.dtype == pl.Object:
+        return pl.Series(name, [None if v is None or v != v else str(v) for v in values], pl.String)
+    return series.cast(pl.String)
+
+
+def unread(data: Dataset) -> Raw:
+    """A data set as text again, for the writers."""
+    import polars as pl
+
+    rows = None
+    answers = data.answers
+    if answers is not None:
+        task, worker, label = answers.rows()
+        columns = {"task": named(answers.tasks, task)}
+        if answers.workers is not None:
+            columns["worker"] = named(answers.workers, worker)
+        columns["label"] = pl.Series("label", label) if answers.scale == "interval" else named(answers.classes, label)
+        if (count := answers.repeated()) is not None:
+            columns["count"] = pl.Series("count", count)
+        rows = pl.DataFrame(columns)
+        if data.notes is not None:
+            rows = rows.hstack(data.notes.select(pl.exclude(rows.columns)))
+    truth = None
+    if data.items is not None and (data.items.truth >= 0).any():
+        known = np.flatnonzero(data.items.truth >= 0)
+        truth = pl.DataFrame({"task": named(data.items.ids, known), "label": named(data.items.classes, data.items.truth[known])})
+    return Raw(data.format, rows=rows, truth=truth, items=None if data.items is None else data.items.table, workers=data.workers,
+               splits=None if data.items is None else data.items.split, arrays=None if data.items is None else data.items.arrays,
+               tasks=[] if answers is None else answers.tasks.to_list(),
+               worker_ids=[] if answers is None or answers.workers is None else answers.workers.to_list(),
+               classes=None if answers is None or answers.scale == "interval" else answers.classes.to_list(),
+               scale="nominal" if answers is None else answers.scale, about=dict(data.about))
+
+
+def named(names: Names, codes: np.ndarray) -> pl.Series:
+    import polars as pl
+
+    return pl.Series(names.to_list(), dtype=pl.String).gather(codes)
+
+
+def from_crowd(crowd: Any, strategy: str) -> Dataset:
+    """A simulated crowd as a data set: ids 0, 1, 2, ..."""
+    import polars as pl
+
+    from .core.items import Items
+
+    tasks, classes = len(crowd.truth), crowd.confusions.shape[-1]
+    workers = len(crowd.confusions)
+    answers = Answers.from_codes(crowd.task, crowd.worker, crowd.label, tasks=Names.numbered(tasks), workers=Names.numbered(workers),
+                                 classes=Names.numbered(classes))
+    items = Items(Names.numbered(tasks), Names.numbered(classes), np.asarray(crowd.truth, np.int64), None, None, None)
+    names = [str(k) for k in range(classes)]
+    truth, label = np.meshgrid(np.arange(classes), np.arange(classes), indexing="ij")
+    confusions = pl.DataFrame({"worker": np.repeat(np.arange(workers), classes * classes).astype(str),
+                               "truth": np.tile(np.array(names)[truth.ravel()], workers), "label": np.tile(np.array(names)[label.ravel()], workers),
+                               "prob": crowd.confusions.ravel()})
+    return Dataset(answers, items, None, None, "simulated", {"strategy": strategy, "confusions": confusions, **crowd.extra}, [], {})
+
+
+# side inputs ---------------------------------------------------------------------------------------------------------------
+
+
+def side_inputs(about: registry.Method, answers: Answers, data: Dataset | None, given: dict[str, Any]) -> dict[str, Any]:
+    """What the method asked for by parameter name, as arrays in task order."""
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if value is None and name in ("score", "author") and name in about.data and data is not None:
+            value = column(data, answers, name)
+        if value is None:
+            if name in about.required:
+                raise BadCall(f"{about.name} needs {name}: give {SIDES[name]}")
+            continue
+        if name not in about.data:
+            raise BadCall(f"{about.name} takes no {name}")
+        found[name] = MAKERS[name](answers, value)
+    return found
+
+
+def gold_codes(answers: Answers, given: Any) -> np.ndarray:
+    """[T] class codes, -1 where nothing is known."""
+    if isinstance(given, np.ndarray):
+        return given
+    return label_codes(answers, mapping(given, "label"), "gold")
+
+
+def label_codes(answers: Answers, labels: Mapping[str, str], what: str) -> np.ndarray:
+    codes = np.full(len(answers.tasks), -1, np.int64)
+    tasks = list(labels)
+    at = answers.tasks.code(tasks, missing=-1)
+    for place_, task in zip(at, tasks, strict=True):
+        if labels[task] is None:
+            continue
+        if labels[task] not in answers.classes:
+            raise BadInput(f"{what} label {labels[task]!r} of task {task!r} is not a class", value=labels[task],
+                           expected=", ".join(answers.classes[:12]))
+        if place_ >= 0:
+            codes[place_] = answers.classes.code([labels[task]])[0]
+    if not (codes >= 0).any():
+        raise BadInput(f"no task of the {what} has answers", expected="the same task ids as in the answers")
+    return codes
+
+
+def prob_rows(answers: Answers, given: Any) -> np.ndarray:
+    """[T, K] probabilities of every class, every row summing to one."""
+    if isinstance(given, np.ndarray):
+        probs = given
+        if probs.shape != (len(answers.tasks), len(answers.classes)):
+            raise BadInput(f"probabilities of shape {probs.shape}", expected=f"({len(answers.tasks)}, {len(answers.classes)}): tasks by classes")
+        return probs
+    table, file = frame(given)
+    wanted = [f"p:{name}" for name in answers.classes]
+    if absent := [name for name in ["task", *wanted] if name not in table.columns]:
+        raise BadInput(f"no column {absent[0]!r}", file=file, expected="task and " + ", ".join(wanted[:6]))
+    place_ = answers.tasks.code(table["task"].to_list(), missing=-1)
+    probs = np.full((len(answers.tasks), len(wanted)), np.nan)
+    import polars as pl
+
+    rows = table.select(pl.col(wanted).cast(pl.Float64, strict=False)).to_numpy()
+    probs[place_[place_ >= 0]] = rows[place_ >= 0]
+    lacking = np.flatnonzero(np.isnan(probs).any(axis=1) & (answers.per_task() > 0))
+    if len(lacking):
+        raise BadInput(f"task {answers.tasks[int(lacking[0])]!r} has no probabilities ({len(lacking)} such tasks)", file=file,
+                       expected="a number for each class of each answered task")
+    probs = np.where(np.isnan(probs), 1 / len(wanted), probs)
+    if (probs < 0).any() or (np.abs(probs.sum(axis=1) - 1) > 1e-3).any():
+        at = int(np.flatnonzero((probs < 0).any(axis=1) | (np.abs(probs.sum(axis=1) - 1) > 1e-3))[0])
+        raise BadInput(f"the probabilities of task {answers.tasks[at]!r} are {probs[at].tolist()}", file=file, expected="numbers from 0 that sum to 1")
+    return probs / probs.sum(axis=1, keepdims=True)
+
+
+def belief_rows(answers: Answers, given: Any) -> np.ndarray:
+    """[T, K] to start from: p: columns if there are any, else the labels, made sure; vote shares where nothing is said."""
+    from .kernels.rows import shares
+
+    if isinstance(given, np.ndarray):
+        return prob_rows(answers, given)
+    table, _ = frame(given)
+    if any(name.startswith("p:") for name in table.columns):
+        return prob_rows(answers, table)
+    codes = label_codes(answers, mapping(table, "label"), "labels")
+    return np.where((codes >= 0)[:, None], np.eye(len(answers.classes))[np.maximum(codes, 0)], shares(answers.counts()))
+
+
+def earlier(answers: Answers, given: Any) -> Consensus:
+    if isinstance(given, Consensus):
+        return given
+    if not (Path(given) / "model.safetensors").is_file():
+        raise BadInput("no model.safetensors in it", file=Path(given), expected="a folder that `manyvoices aggregate -o DIR/` wrote")
+    try:
+        return Consensus.load(given)
+    except Exception as error:  # whatever a damaged file does to the parser, it is one fact to the user
+        raise BadInput(f"cannot be read ({type(error).__name__})", file=Path(given) / "model.safetensors",
+                       expected="a folder that `manyvoices aggregate -o DIR/` wrote") from error
+
+
+def as_is(answers: Answers, given: Any) -> np.ndarray:
+    if np.shape(given) != (len(answers.tasks),):
+        raise BadInput(f"an array of shape {np.shape(given)}", expected=f"one value for each of {len(answers.tasks)} tasks")
+    return np.asarray(given)
+
+
+MAKERS = {"gold": gold_codes, "probs": prob_rows, "labels": belief_rows, "start": earlier, "score": as_is, "author": as_is}
+
+
+def column(data: Dataset, answers: Answers, name: str) -> np.ndarray | None:
+    """[T] a column of the answers (or of the items) that says one thing a task: a machine's score, the author's code."""
+    import polars as pl
+
+    if data.notes is not None and name in data.notes.columns:
+        task, values = named(answers.tasks, answers.rows()[0]), data.notes[name]
+    elif data.items is not None and data.items.table is not None and name in data.items.table.columns:
+        task, values = data.items.table["task"], data.items.table[name].cast(pl.String)
+    else:
+        return None
+    said = pl.DataFrame({"task": task, "value": values}).drop_nulls()
+    at = answers.tasks.code(said["task"].to_list(), missing=-1)
+    held = at >= 0
+    if name == "author":
+        assert answers.workers is not None
+        found = np.full(len(answers.tasks), -1, np.int64)
+        found[at[held]] = answers.workers.code(said["value"].cast(pl.String).to_list(), missing=-1)[held]
+        return found
+    number = said["value"].cast(pl.String).cast(pl.Float64, strict=False)
+    if number.is_null().any():
+        raise BadInput(f"{name} {said['value'].filter(number.is_null())[0]!r} is not a number", expected="a number, or an empty cell")
+    scores = np.full(len(answers.tasks), np.nan)
+    scores[at[held]] = number.to_numpy()[held]
+    return scores
+
+
+def mapping(given: Any, value: str) -> dict[str, str]:
+    """task -> label from a mapping, a frame, or a file of either."""
+    if isinstance(given, Mapping):
+        return {str(task): None if label is None else str(label) for task, label in given.items()}  # type: ignore[misc]
+    table, file = frame(given)
+    for name in ("task", value):
+        if name not in table.columns:
+            raise BadInput(f"no column {name!r}; found {', '.join(table.columns)}", file=file, expected=f"columns task and {value}")
+    return dict(zip(table["task"].to_list(), table[value].to_list(), strict=True))
+
+
+def frame(given: Any) -> tuple[pl.DataFrame, Path | None]:
+    import polars as pl
+
+    if isinstance(given, pl.DataFrame):
+        return given.with_columns(pl.col("task").cast(pl.String)) if "task" in given.columns else given, None
+    if isinstance(given, (str, Path)):
+        from .methods.read._table import read_table
+
+        return read_table(Path(given)).frame, Path(given)
+    raise BadCall(f"cannot read a {type(given).__name__}; give a path, a mapping or a polars frame")
+
+
+def from_stdin(text: bytes) -> Path:
+    """What came through a pipe, as a file the readers can look at twice."""
+    file = Path(tempfile.mkdtemp(prefix="manyvoices-")) / "stdin"
+    file.write_bytes(text)
+    return file

@@ -1,0 +1,87 @@
+"""What is in a data set, as a plain dict: what `manyvoices inspect` prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .core.answers import Shard
+from .core.dataset import Dataset
+from .core.fold import whole
+
+
+@dataclass
+class Sums:
+    pairs: float = whole()          # pairs of answers to the same task
+    equal: float = whole()          # of them, pairs that agree
+    unanimous: int = whole()        # tasks with several answers that all agree
+    several: int = whole()          # tasks with several answers
+    again: int = whole()            # answers of a worker beyond the first to the same task
+
+
+def look(shard: Shard, _) -> Sums:
+    n = shard.per_task()
+    again = int(((shard.task[1:] == shard.task[:-1]) & (shard.worker[1:] == shard.worker[:-1])).sum()) if len(shard.worker) else 0
+    if shard.label is None:
+        return Sums(float((n * (n - 1) / 2).sum()), 0.0, 0, int((n > 1).sum()), again)
+    votes = shard.tally()
+    equal = (votes * (votes - 1) / 2).sum(axis=1)
+    pairs = n * (n - 1) / 2
+    return Sums(float(pairs.sum()), float(equal.sum()), int(((n > 1) & (equal == pairs)).sum()), int((n > 1).sum()), again)
+
+
+def inspected(data: Dataset) -> dict[str, Any]:
+    found: dict[str, Any] = {"format": data.format}
+    answers = data.answers
+    if answers is not None:
+        effort, sums = answers.per_task(), answers.fold(look)
+        found |= {"scale": answers.scale, "tasks": len(answers.tasks), "tasks_answered": int((effort > 0).sum()),
+                  "workers": None if answers.workers is None else len(answers.workers), "answers": answers.n,
+                  "answers_per_task": spread(effort)}
+        if answers.workers is not None:
+            found["answers_per_worker"] = spread(answers.per_worker())
+            found["repeated_answers"] = sums.again
+        if answers.scale != "interval":
+            counts = answers.counts().sum(axis=0).astype(int)
+            found["classes"] = {name: int(n) for name, n in zip(answers.classes, counts, strict=True)}
+            found["agreement"] = sums.equal / sums.pairs if sums.pairs else None
+            found["unanimous_tasks"] = sums.unanimous
+            found["tasks_with_several_answers"] = sums.several
+    if data.items is not None:
+        found["items"] = 0 if data.items.table is None else len(data.items.table)
+        found["item_columns"] = [] if data.items.table is None else [c for c in data.items.table.columns if c != "task"]
+        found["arrays"] = None if data.items.arrays is None else data.items.arrays.name
+        found["truth"] = int((data.items.truth >= 0).sum())
+        if answers is not None:
+            found["truth_of_answered_tasks"] = sum(t is not None for t in data.items.truth_of(answers.tasks))
+        if data.items.split is not None:
+            found["split"] = {str(row["split"]): row["len"] for row in data.items.split.group_by("split").len().sort("split").to_dicts()}
+    if data.workers is not None:
+        found["worker_attributes"] = [c for c in data.workers.columns if c != "worker"]
+    if data.notes is not None:
+        found["notes"] = data.notes.columns
+    return found | {"dropped": data.dropped, "messages": [*data.messages, *odd(found)]}
+
+
+def spread(n: np.ndarray) -> dict[str, float]:
+    if not len(n):
+        return {"min": 0, "median": 0, "mean": 0.0, "max": 0}
+    return {"min": int(n.min()), "median": float(np.median(n)), "mean": round(float(n.mean()), 3), "max": int(n.max())}
+
+
+def odd(found: dict[str, Any]) -> list[str]:
+    """What a user may not expect of their own data."""
+    said = []
+    if found.get("answers_per_task", {}).get("max", 0) == 1 and found.get("answers"):
+        said.append("no task has two answers: nothing here can tell workers apart")
+    if found.get("repeated_answers"):
+        said.append(f"{found['repeated_answers']} answers repeat a worker on a task; all count (--repeats last, first or error)")
+    if found.get("classes") and (unused := [name for name, n in found["classes"].items() if n == 0]):
+        said.append(f"{len(unused)} stated classes are never used: {', '.join(unused[:5])}")
+    if found.get("classes") and len(found["classes"]) == 1:
+        said.append("only one class was ever said")
+    if found.get("tasks", 0) > found.get("tasks_answered", 0):
+        said.append(f"{found['tasks'] - found['tasks_answered']} tasks have no answers")
+    return said

@@ -1,0 +1,59 @@
+"""The one loop of every iterative method: fold the step, note the objective, update, until it stops rising."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ..core.answers import Answers
+from ..core.consensus import Trace
+from ..core.errors import BadCall, ManyVoicesError
+
+Report = Callable[[str, int, int, float], None]
+_report: list[Report] = []
+
+
+def watch(report: Report | None) -> None:
+    """Give every loop one listener (the command line hangs its progress bar there), or none."""
+    _report[:] = [report] if report else []
+
+
+def tell(holds: str, count: int, iterations: int, value: float) -> None:
+    for report in _report:
+        report(holds, count, iterations, value)
+
+
+def iterate(answers: Answers, step: Callable, update: Callable, params: Any, *, tol: float, iterations: int, holds: str,
+            monotone: bool = True, objective: Callable | None = None) -> tuple[Any, Any, Trace, bool]:
+    """Alternate `sums = fold(step, params)` and `params = update(sums, params)`.
+
+    The objective is that of `params`: `sums.evidence + params.penalty` unless another is given. It must rise by more than
+    `tol` a task to go on. Gives the last params, their sums, the trace and whether it converged.
+    """
+    check(tol=tol, iterations=iterations)
+    enough = tol * max(len(answers.tasks), 1)
+    values: list[float] = []
+    for count in range(1, iterations + 1):
+        sums = answers.fold(step, params)
+        value = float(objective(sums, params) if objective else sums.evidence + params.penalty)
+        if not math.isfinite(value):
+            raise ManyVoicesError(f"the {holds} became {value} at step {count}: the fit diverged")
+        values.append(value)
+        tell(holds, count, iterations, value)
+        if len(values) > 1 and abs(values[-1] - values[-2]) <= enough:
+            return params, sums, Trace(tuple(values), holds, monotone), True
+        if count < iterations:
+            params = update(sums, params)
+    return params, sums, Trace(tuple(values), holds, monotone), False
+
+
+def check(*, tol: float = 0.0, iterations: int = 1, **at_least_zero: float) -> None:
+    """Refuse option values no method can work with."""
+    if not iterations >= 1:
+        raise BadCall(f"iterations is {iterations}: give at least 1")
+    if not tol >= 0:
+        raise BadCall(f"tol is {tol}: give 0 or more")
+    for name, value in at_least_zero.items():
+        if not value >= 0:
+            raise BadCall(f"{name} is {value}: give 0 or more")

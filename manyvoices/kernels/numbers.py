@@ -1,0 +1,52 @@
+"""Labels as numbers: the values of an interval scale, or the places of ordered classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core.answers import Answers, Shard
+from ..core.channels import Line
+from ..core.consensus import Consensus
+from ..core.fold import by_task, whole
+from .rows import shares
+
+
+@dataclass
+class Moments:
+    n: np.ndarray = by_task()            # [T]
+    total: np.ndarray = by_task()        # [T]
+    square: float = whole()              # within tasks
+    spare: float = whole()               # answers beyond the first of each task
+
+
+def values(shard: Shard) -> np.ndarray:
+    return shard.label.astype(float) if shard.value is None else shard.value
+
+
+def moments(shard: Shard, _) -> Moments:
+    value, n = values(shard), shard.per_task()
+    total = shard.per_task(value)
+    middle = total / np.maximum(n, 1)
+    square = shard.weighted((value - middle[shard.task]) ** 2)
+    return Moments(n, total, float(square.sum()), float(np.maximum(n - 1, 0).sum()))
+
+
+def noise(found: Moments) -> float:
+    return float(np.sqrt(found.square / found.spare)) if found.spare else np.nan
+
+
+def result(answers: Answers, value: np.ndarray, found: Moments, reach: float) -> Consensus:
+    """A consensus around one value a task: a class on an ordinal scale, else the value and its interval."""
+    if answers.scale != "interval":
+        chosen = np.clip(np.ceil(value - 0.5), 0, max(len(answers.classes) - 1, 0)).astype(np.int64)
+        return Consensus.of(answers, probs=shares(answers.counts()), chosen=chosen)
+    spread = noise(found)
+    wide = 1.96 * reach * spread / np.sqrt(np.maximum(found.n, 1))
+    wide = np.where(found.n > 0, wide, np.nan)
+    workers = 1 if answers.workers is None else len(answers.workers)
+    steady = spread if np.isfinite(spread) else 0.0
+    channel = Line(value, np.full(len(value), (reach * steady) ** 2) / np.maximum(found.n, 1), np.zeros(workers), np.ones(workers),
+                   np.full(workers, steady))
+    return Consensus.of(answers, probs=None, value=value, low=value - wide, high=value + wide, channel=channel)

@@ -1,0 +1,53 @@
+"""Rows of small tables [n, K]. K is small, so a loop over columns beats numpy's reduction along a short axis tenfold."""
+
+from __future__ import annotations
+
+import numpy as np
+
+TINY = 1e-300
+
+
+def row_max(table: np.ndarray) -> np.ndarray:
+    if table.shape[1] > 64:
+        return table.max(axis=1)
+    best = table[:, 0].copy()
+    for column in table.T[1:]:
+        np.maximum(best, column, out=best)
+    return best
+
+
+def row_sum(table: np.ndarray) -> np.ndarray:
+    return np.einsum("nk->n", table)
+
+
+def normalise(table: np.ndarray, axis: int = -1) -> np.ndarray:
+    """Sums to one along an axis; where there is nothing to share out, uniform."""
+    total = table.sum(axis=axis, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(total > 0, table / np.where(total > 0, total, 1), 1 / max(table.shape[axis], 1))
+
+
+def shares(votes: np.ndarray) -> np.ndarray:
+    """Vote counts [n, K] to vote shares; a task without votes is uniform."""
+    total = row_sum(votes)[:, None]
+    return np.where(total > 0, votes / np.maximum(total, TINY), 1 / max(votes.shape[1], 1))
+
+
+def softmax_logsum(logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Softmax of each row [n, K] and log of the sum it divided by [n]. Works in the memory it is given."""
+    best = row_max(logits)
+    logits -= best[:, None]
+    probs = np.exp(logits, out=logits)
+    total = row_sum(probs)
+    probs /= total[:, None]
+    return probs, np.log(total) + best
+
+
+def log(p: np.ndarray) -> np.ndarray:
+    """Natural log that stays finite at zero."""
+    return np.log(np.maximum(p, TINY))
+
+
+def entropy(probs: np.ndarray) -> float:
+    """Sum over all rows of -p log p."""
+    return float(-np.vdot(probs, log(probs)))

@@ -1,0 +1,136 @@
+"""Workers with one table each: the E step and the sums of the Dawid-Skene family.
+
+    logit[t, k] = log_prior[k] + sum over answers (w, l) of task t of log_tables[w, k, l]
+    counts[w, k, l] = sum over answers l of w of P(truth of the task is k)
+
+Two sparse products, which release the interpreter lock. What a method adds is how tables come from counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core import channels
+from ..core.answers import Answers, Shard
+from ..core.consensus import Consensus
+from ..core.errors import ManyVoicesError
+from ..core.fold import by_task, by_worker, whole
+from . import skills
+from .em import iterate
+from .rows import shares, softmax_logsum
+
+
+@dataclass
+class Tables:
+    log_tables: np.ndarray = by_worker()                     # [W, K, K], w k l
+    log_prior: np.ndarray = whole()                          # [K]
+    gold: np.ndarray | None = by_task(default=None)          # [T] known classes, -1 = unknown
+    penalty: float = whole(default=0.0)                      # what the objective adds to the evidence
+
+
+@dataclass
+class Counts:
+    counts: np.ndarray = by_worker()                         # [W, K, K]
+    prior: np.ndarray = whole()                              # [K]
+    evidence: float = whole()
+    probs: np.ndarray | None = by_task(default=None)
+
+
+def posterior(shard: Shard, params: Tables) -> tuple[np.ndarray, np.ndarray]:
+    """P(truth | answers of the block) [t, K] and the log-evidence of each task [t]."""
+    workers, classes = params.log_tables.shape[:2]
+    table = params.log_tables.transpose(0, 2, 1).reshape(workers * classes, classes)  # a row an answer (w, l), columns k
+    logits = shard.said @ table
+    logits += params.log_prior
+    clamp(logits, params.gold)
+    return softmax_logsum(logits)
+
+
+def clamp(logits: np.ndarray, gold: np.ndarray | None) -> None:
+    """Leave a task whose truth is given no other class."""
+    if gold is not None and len(known := np.flatnonzero(gold >= 0)):
+        kept = logits[known, gold[known]]
+        logits[known] = -np.inf
+        logits[known, gold[known]] = kept
+
+
+def expected(shard: Shard, probs: np.ndarray) -> np.ndarray:
+    """counts[w, k, l] of the block's own workers."""
+    by_answer = shard.said.T @ probs                                          # [w * K, K], rows (w, l), columns k
+    return by_answer.reshape(len(shard.workers), shard.classes, shard.classes).transpose(0, 2, 1)
+
+
+def step(shard: Shard, params: Tables) -> Counts:
+    probs, evidence = posterior(shard, params)
+    return Counts(expected(shard, probs), probs.sum(axis=0), float(evidence.sum()))
+
+
+def step_keeping(shard: Shard, params: Tables) -> Counts:
+    """The same, with the posteriors."""
+    probs, evidence = posterior(shard, params)
+    return Counts(expected(shard, probs), probs.sum(axis=0), float(evidence.sum()), probs)
+
+
+@dataclass
+class Start:
+    gold: np.ndarray | None = by_task(default=None)
+    probs: np.ndarray | None = by_task(default=None)         # [T, K] beliefs to start from; None = vote shares
+
+
+def beginning(shard: Shard, params: Start) -> np.ndarray:
+    """Vote shares or given beliefs [t, K]; a task whose truth is given has that."""
+    probs = shares(shard.tally()) if params.probs is None else params.probs
+    if params.gold is None:
+        return probs
+    return np.where((params.gold >= 0)[:, None], np.eye(shard.classes)[np.maximum(params.gold, 0)], probs)
+
+
+def start(shard: Shard, params: Start) -> Counts:
+    """The sums of the first M step."""
+    probs = beginning(shard, params)
+    return Counts(expected(shard, probs), probs.sum(axis=0), 0.0)
+
+
+@dataclass
+class Beliefs:
+    probs: np.ndarray = by_task()
+
+
+def beliefs(shard: Shard, params: Tables) -> Beliefs:
+    return Beliefs(posterior(shard, params)[0])
+
+
+def room(answers: Answers, tables: int | None = None, limit: float = 8e9) -> None:
+    """Refuse tables [W, K, K] that will not fit before they are made."""
+    classes = len(answers.classes)
+    rows = len(answers.workers or ()) if tables is None else tables
+    if (size := rows * classes * classes * 8 * 3.0) > limit:
+        raise ManyVoicesError(f"one {classes} x {classes} table for each of {rows} workers needs about {size / 1e9:.0f} GB; "
+                              "use onecoin, wawa or mace, which need one row a worker")
+
+
+def plainly(params: Tables, sums: Counts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The tables, class shares and counts a fit shows."""
+    prior = np.exp(params.log_prior)
+    return np.exp(params.log_tables), prior / prior.sum(), sums.counts
+
+
+def fit(answers: Answers, update: Callable, *, blank: Tables, holds: str, tol: float, iterations: int, monotone: bool = True,
+        step: Callable = step, beliefs_at_start: np.ndarray | None = None, resume: Callable | None = None,
+        shown: Callable = plainly) -> Consensus:
+    """From vote shares (or given beliefs) through EM to a consensus. `update(sums, params)` is what makes the method.
+
+    `blank` carries the gold labels; `resume(params)` may put an earlier fit in the place of the first parameters;
+    `shown(params, sums)` says which tables, class shares and counts the result holds.
+    """
+    room(answers)
+    params = update(answers.fold(start, Start(blank.gold, beliefs_at_start)), blank)
+    if resume is not None:
+        params = resume(params)
+    params, sums, trace, converged = iterate(answers, step, update, params, tol=tol, iterations=iterations, holds=holds, monotone=monotone)
+    found, prior, counts = shown(params, sums)
+    return Consensus.of(answers, probs=answers.fold(beliefs, params).probs, channel=channels.Tables(found), prior=prior,
+                        skill=skills.of_tables(answers, counts, found, prior), trace=trace, converged=converged)

@@ -1,0 +1,147 @@
+"""The interval form of `ordinal`: one factor, a bias, a scale and a noise for each worker, by EM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...core.answers import Answers, Shard
+from ...core.channels import Line
+from ...core.consensus import Consensus
+from ...core.errors import BadCall
+from ...core.fold import by_task, by_worker, whole
+from ...core.scores import Scores
+from ...kernels import numbers
+from ...kernels.em import iterate
+
+SCALE_SD, SHAPE, RATE = 0.5, 2.0, 0.5       # a ~ Normal(1, SCALE_SD), noise^2 ~ InverseGamma(SHAPE, RATE)
+
+
+@dataclass
+class Params:
+    bias: np.ndarray = by_worker()           # [W]
+    scale: np.ndarray = by_worker()          # [W]
+    var: np.ndarray = by_worker()            # [W] noise^2
+    mu: float = whole()
+    tau2: float = whole()
+    penalty: float = whole(default=0.0)
+
+
+@dataclass
+class Sums:
+    n: np.ndarray = by_worker()              # all [W], over the worker's answers
+    z: np.ndarray = by_worker()              # mean of the latent value
+    zz: np.ndarray = by_worker()             # its square
+    y: np.ndarray = by_worker()
+    yy: np.ndarray = by_worker()
+    zy: np.ndarray = by_worker()
+    mean: float = whole()                    # over answered tasks
+    square: float = whole()
+    tasks: int = whole()
+    evidence: float = whole()
+
+
+@dataclass
+class Latent:
+    mean: np.ndarray = by_task()
+    var: np.ndarray = by_task()
+
+
+def latent(shard: Shard, params: Params):
+    """Mean and variance of z for each task [t], and the log-evidence of each."""
+    scale, var = params.scale[shard.worker], params.var[shard.worker]
+    rest = shard.value - params.bias[shard.worker] - scale * params.mu
+    precision = 1 / params.tau2 + shard.per_task(scale**2 / var)
+    pull = shard.per_task(scale * rest / var)
+    fit = shard.per_task(rest**2 / var + np.log(2 * np.pi * var))
+    evidence = -0.5 * (fit + np.log(params.tau2 * precision) - pull**2 / precision)
+    return params.mu + pull / precision, 1 / precision, evidence
+
+
+def step(shard: Shard, params: Params) -> Sums:
+    mean, var, evidence = latent(shard, params)
+    z, square = mean[shard.task], (mean**2 + var)[shard.task]
+    held = shard.per_task() > 0                # a task without answers says nothing about mu and tau
+    return Sums(shard.per_worker(), shard.per_worker(z), shard.per_worker(square), shard.per_worker(shard.value),
+                shard.per_worker(shard.value**2), shard.per_worker(z * shard.value), float(mean[held].sum()),
+                float((mean**2 + var)[held].sum()), int(held.sum()), float(evidence[held].sum()))
+
+
+def beliefs(shard: Shard, params: Params) -> Latent:
+    return Latent(*latent(shard, params)[:2])
+
+
+def m_step(free: bool, unit: float):
+    def update(sums: Sums, params: Params) -> Params:
+        tasks = max(sums.tasks, 1)
+        mu = sums.mean / tasks
+        tau2 = max(sums.square / tasks - 2 * mu * sums.mean / tasks + mu**2, 1e-8 * unit**2)
+        var = params.var
+        at_bias, bias_pull = sums.n / var + 1 / unit**2, sums.y / var
+        if free:
+            at_scale, cross, scale_pull = sums.zz / var + 1 / SCALE_SD**2, sums.z / var, sums.zy / var + 1 / SCALE_SD**2
+            scale = (scale_pull * at_bias - bias_pull * cross) / (at_scale * at_bias - cross**2)
+        else:
+            scale, cross = np.ones_like(var), sums.z / var
+        bias = (bias_pull - cross * scale) / at_bias
+        rest = (sums.yy - 2 * scale * sums.zy - 2 * bias * sums.y + scale**2 * sums.zz + 2 * scale * bias * sums.z + sums.n * bias**2)
+        var = (2 * RATE * unit**2 + np.maximum(rest, 0)) / (2 * (SHAPE + 1) + sums.n)
+        return with_priors(Params(bias, scale, var, mu, tau2), free, unit)
+    return update
+
+
+def with_priors(params: Params, free: bool, unit: float) -> Params:
+    penalty = -0.5 * (params.bias**2).sum() / unit**2 - ((SHAPE + 1) * np.log(params.var) + RATE * unit**2 / params.var).sum()
+    if free:
+        penalty -= 0.5 * ((params.scale - 1) ** 2).sum() / SCALE_SD**2
+    params.penalty = float(penalty)
+    return params
+
+
+def fit(answers: Answers, tol: float, iterations: int, free: bool, unit: float | None) -> Consensus:
+    moments = answers.fold(numbers.moments)
+    n = max(moments.n.sum(), 1)
+    mu = float(moments.total.sum() / n)
+    spread = float(answers.fold(around, Middle(mu)).square / n)
+    if unit is None:
+        unit = np.sqrt(spread) if spread > 0 else 1.0
+    if not unit > 0:
+        raise BadCall(f"unit is {unit}: give more than 0")
+    workers = len(answers.workers)
+    tau2 = max(spread, 1e-8 * unit**2)
+    first = with_priors(Params(np.zeros(workers), np.ones(workers), np.full(workers, tau2 / 2 + 1e-6 * unit**2), mu, tau2), free, unit)
+    params, sums, trace, converged = iterate(answers, step, m_step(free, unit), first, tol=tol, iterations=iterations,
+                                             holds="log-posterior without constants")
+    found = answers.fold(beliefs, params)
+    noise = np.sqrt(params.var)
+    reach = 1.959963984540054 * np.sqrt(found.var)
+    signal = params.scale * np.sqrt(params.tau2)
+    skill = signal / np.sqrt(signal**2 + params.var)
+    low, high = fisher(skill, sums.n)
+    note = [f"bias {b:.4g}, scale {a:.4g}, noise {s:.4g}" + (", answers against the rest" if a < 0 else "")
+            for b, a, s in zip(params.bias, params.scale, noise, strict=True)]
+    scores = Scores("skill", "worker", answers.workers, skill, low, high, answers.per_worker(), note)
+    return Consensus.of(answers, probs=None, value=found.mean, low=found.mean - reach, high=found.mean + reach, skill=scores, trace=trace,
+                        channel=Line(found.mean, found.var, params.bias, params.scale, noise), converged=converged)
+
+
+def fisher(correlation: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """95 % interval of a correlation by Fisher's transform; none below four answers."""
+    z = np.arctanh(np.clip(correlation, -1 + 1e-12, 1 - 1e-12))
+    wide = np.where(n > 3, 1.96 / np.sqrt(np.maximum(n - 3, 1)), np.nan)
+    return np.tanh(z - wide), np.tanh(z + wide)
+
+
+@dataclass
+class Middle:
+    mu: float = whole()
+
+
+@dataclass
+class Around:
+    square: float = whole()
+
+
+def around(shard: Shard, params: Middle) -> Around:
+    return Around(float(shard.weighted((numbers.values(shard) - params.mu) ** 2).sum()))

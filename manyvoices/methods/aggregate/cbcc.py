@@ -1,0 +1,103 @@
+"""Community BCC: workers belong to a few communities, each with its own way of confusing classes.
+
+    community[w]        ~ Categorical(uniform over M)
+    confusions[w, k, .] ~ Dirichlet(habits[m, k, .]) for w in community m
+    prior               ~ Dirichlet(mass)
+    trace               = evidence lower bound after workers and class shares, before the new beliefs; no step lowers it
+
+The habits are fixed: careful workers (1/2 + 8 on the diagonal), usual ones (0.7 + 2) and guessers (2 everywhere), or M of
+them in steps between the first and the last. A Dirichlet form of the model, fitted by variational Bayes.
+
+Family: Dawid-Skene
+Needs: workers
+Reference: Venanzi, Guiver, Kazai, Kohli and Shokouhi (2014), Community-based Bayesian aggregation models, doi:10.1145/2566486.2567989.
+Also: CommunityBCC; iterations=n_iter, maxiter
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import logsumexp
+
+from ...core import channels
+from ...core.answers import Answers
+from ...core.consensus import Consensus
+from ...core.errors import BadCall
+from ...kernels import skills, tables
+from ...kernels.dirichlet import expected_log, log_beta
+from ...kernels.em import check, iterate
+from ...kernels.rows import entropy
+from dataclasses import dataclass
+from ...core.answers import Shard
+from ...core.fold import whole
+
+
+@dataclass
+class Counts(tables.Counts):
+    entropy: float = whole(default=0.0)
+
+
+def step(shard: Shard, params: tables.Tables) -> Counts:
+    probs, evidence = tables.posterior(shard, params)
+    return Counts(tables.expected(shard, probs), probs.sum(axis=0), float(evidence.sum()), entropy=entropy(probs))
+
+
+def begin(shard: Shard, params: tables.Start) -> Counts:
+    probs = tables.beginning(shard, params)
+    return Counts(tables.expected(shard, probs), probs.sum(axis=0), 0.0, entropy=entropy(probs))
+
+
+def cbcc(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, communities: int = 3, mass: float = 1.0,
+         gold: np.ndarray | None = None) -> Consensus:
+    """Start from the vote shares; each round updates who belongs where, then the beliefs.
+
+    Parameters
+    ----------
+    tol
+        Stop when the evidence lower bound per task rises by less than this.
+    iterations
+        Give up after this many rounds.
+    communities
+        How many communities there are, from careful to guessing.
+    mass
+        Prior count of each class.
+    """
+    if communities < 1:
+        raise BadCall(f"communities is {communities}: give at least 1")
+    check(tol=tol, iterations=iterations, mass=mass - 1e-12)
+    tables.room(answers, communities * len(answers.workers))
+    habits = ways(communities, len(answers.classes))
+
+    def belong(sums: Counts) -> tuple[np.ndarray, np.ndarray]:
+        """log evidence of each worker under each community [W, M]; its alphas are habits + counts."""
+        return np.stack([(log_beta(h + sums.counts) - log_beta(h)).sum(axis=1) for h in habits], axis=1) - np.log(communities)
+
+    def bound(sums: Counts, _) -> float:
+        nu = mass + sums.prior
+        return float(sums.entropy + log_beta(nu) - log_beta(np.full(len(nu), mass)) + logsumexp(belong(sums), axis=1).sum())
+
+    def update(sums: Counts, params: tables.Tables) -> tables.Tables:
+        fits = belong(sums)
+        part = np.exp(fits - logsumexp(fits, axis=1, keepdims=True))
+        logs = sum(part[:, m, None, None] * expected_log(h + sums.counts) for m, h in enumerate(habits))
+        return tables.Tables(logs, expected_log(mass + sums.prior), params.gold)
+
+    blank = tables.Tables(None, None, gold)
+    params = update(answers.fold(begin, tables.Start(gold)), blank)
+    params, sums, trace, converged = iterate(answers, step, update, params, tol=tol, iterations=iterations,
+                                             holds="evidence lower bound", objective=bound)
+    fits = belong(sums)
+    part = np.exp(fits - logsumexp(fits, axis=1, keepdims=True))
+    alphas = sum(part[:, m, None, None] * (h + sums.counts) for m, h in enumerate(habits))
+    found, prior = alphas / alphas.sum(axis=2, keepdims=True), (mass + sums.prior) / (mass + sums.prior).sum()
+    scores = skills.of_tables(answers, alphas - 0.5, found, prior,
+                              note=[f"community {m + 1} of {communities} ({p:.2f})" for m, p in zip(part.argmax(axis=1), part.max(axis=1), strict=True)])
+    return Consensus.of(answers, probs=answers.fold(tables.beliefs, params).probs, channel=channels.Tables(found), prior=prior,
+                        skill=scores, trace=trace, converged=converged)
+
+
+def ways(communities: int, classes: int) -> np.ndarray:
+    """Habits [M, K, K] from careful to guessing, through the usual."""
+    off, extra = np.array([0.5, 0.7, 2.0]), np.array([8.0, 2.0, 0.0])
+    at = np.linspace(0, 2, communities) if communities > 1 else np.array([1.0])
+    return np.interp(at, [0, 1, 2], off)[:, None, None] + np.interp(at, [0, 1, 2], extra)[:, None, None] * np.eye(classes)

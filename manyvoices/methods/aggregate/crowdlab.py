@@ -1,0 +1,133 @@
+"""CROWDLAB: a classifier's probabilities and the workers' votes, each weighted by how well it agrees with the others.
+
+    consensus[t] = majority vote; ties to the class the classifier prefers, then to the rarer class
+    P            = mean share of workers who agree with the consensus, on tasks with two answers or more
+    E            = share of those tasks whose consensus is not the commonest class
+    weight[w]    = max(1 - (1 - agreement of w with the other workers) / E, 1e-6)
+    weight_model = max(1 - error of the classifier against the consensus / E, 1e-6) sqrt(mean number of answers)
+    probs[t]     = weighted mean of the classifier's row and one row per answer (P at its label, (1 - P) / (K - 1) elsewhere)
+
+The probabilities must be out of sample: predicted by a classifier that has not seen the task (`--probs FILE`).
+
+Family: votes with a classifier
+Needs: workers, probs
+Reference: Goh, Tkachenko and Mueller (2022), CROWDLAB, arXiv:2210.06812.
+Also: CROWDLAB
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...core.answers import Answers, Shard
+from ...core.channels import Coins
+from ...core.consensus import Consensus, first_best
+from ...core.fold import by_task, by_worker, whole
+from ...kernels.em import check
+from ...kernels.skills import of_shares
+
+
+@dataclass
+class Believed:
+    consensus: np.ndarray = by_task()        # [T]
+
+
+@dataclass
+class Agreement:
+    agreed: np.ndarray = by_worker()         # [W] other answers to w's tasks that equal w's
+    met: np.ndarray = by_worker()            # [W] other answers to w's tasks
+    right: np.ndarray = by_worker()          # [W] answers of w equal to the consensus, on tasks with several
+    several: np.ndarray = by_worker()        # [W] answers of w on tasks with several
+    share: float = whole()                   # sum over such tasks of the share that agrees with the consensus
+
+
+def agree(shard: Shard, params: Believed) -> Agreement:
+    votes, effort = shard.tally(), shard.per_task()
+    multi = effort > 1
+    same = params.consensus[shard.task] == shard.label
+    held = multi[shard.task]
+    behind = votes[np.arange(shard.size), params.consensus]
+    return Agreement(shard.per_worker(np.where(held, shard.at(votes) - 1, 0.0)), shard.per_worker(np.where(held, effort[shard.task] - 1, 0.0)),
+                     shard.per_worker((held & same).astype(float)), shard.per_worker(held.astype(float)),
+                     float((behind[multi] / effort[multi]).sum()))
+
+
+@dataclass
+class Parts:
+    weight: np.ndarray = by_worker()         # [W]
+    probs: np.ndarray = by_task()            # [T, K] of the classifier
+    model: float = whole()                   # its weight
+    hit: float = whole()                     # P
+
+
+@dataclass
+class Mixed:
+    probs: np.ndarray = by_task()
+
+
+def mix(shard: Shard, params: Parts) -> Mixed:
+    voted = shard.tally(params.weight[shard.worker])
+    total = voted.sum(axis=1, keepdims=True)
+    miss = (1 - params.hit) / max(shard.classes - 1, 1)
+    return Mixed((params.model * params.probs + voted * (params.hit - miss) + total * miss) / (params.model + total))
+
+
+@dataclass
+class Told:
+    quality: np.ndarray = by_worker()        # [W] sum over w's answers of what the mixture gives them
+
+
+def told(shard: Shard, params: Mixed) -> Told:
+    return Told(shard.per_worker(shard.at(params.probs)))
+
+
+def crowdlab(answers: Answers, *, probs: np.ndarray, rounds: int = 1) -> Consensus:
+    """Weigh the classifier and the workers against a consensus, then mix them.
+
+    Parameters
+    ----------
+    rounds
+        1 takes the majority vote as the consensus; each further round takes the labels of the one before.
+    """
+    check(iterations=rounds)
+    votes = answers.counts()
+    consensus = majority(votes, probs)
+    for _ in range(rounds):
+        found, weight, model, hit, omega = weigh(answers, votes, probs, consensus)
+        mixed = answers.fold(mix, Parts(weight, probs, model, hit)).probs
+        consensus = first_best(mixed)
+    n = answers.per_worker()
+    quality = answers.fold(told, Mixed(mixed)).quality / np.maximum(n, 1)
+    agreement = np.where(found.several > 0, found.right / np.maximum(found.several, 1), quality)
+    skill = omega * quality + (1 - omega) * agreement
+    return Consensus.of(answers, probs=mixed, channel=Coins(np.clip(skill, 0, 1)), skill=of_shares(answers, skill, note="annotator quality"))
+
+
+def majority(votes: np.ndarray, probs: np.ndarray) -> np.ndarray:
+    """Ties go to the class the classifier prefers, then to the rarer one."""
+    best = votes >= votes.max(axis=1, keepdims=True) - 1e-9
+    liked = np.where(best, probs, -1)
+    best &= liked >= liked.max(axis=1, keepdims=True)
+    return np.where(best, -votes.sum(axis=0), -np.inf).argmax(axis=1)
+
+
+def weigh(answers: Answers, votes: np.ndarray, probs: np.ndarray, consensus: np.ndarray):
+    """How much each worker and the classifier are worth against this consensus."""
+    found = answers.fold(agree, Believed(consensus))
+    effort, classes = votes.sum(axis=1), votes.shape[1]
+    multi = effort > 1
+    tasks = max(int(multi.sum()), 1)
+    hit = found.share / tasks if multi.any() else 1 / classes
+    common = np.bincount(consensus[multi], minlength=classes).argmax()
+    chance = max(float((consensus[multi] != common).mean()) if multi.any() else 0.0, 1e-6)
+    known = found.met > 0
+    agreed = found.agreed / np.maximum(found.met, 1)
+    agreed = np.where(known, agreed, agreed[known].mean() if known.any() else hit)
+    weight = np.maximum(1 - (1 - agreed) / chance, 1e-6)
+    error = float((first_best(probs)[multi] != consensus[multi]).mean()) if multi.any() else 0.0
+    usual = float(effort[effort > 0].mean()) if (effort > 0).any() else 1.0
+    model = max(1 - error / chance, 1e-6) * np.sqrt(usual)
+    omega = model / (model + weight.sum() * usual / max(len(weight), 1))
+    return found, weight, model, hit, omega

@@ -1,0 +1,123 @@
+"""Dawid-Skene with worker clusters: workers share one of L confusion tables, by variational inference.
+
+    prior[k] = P(true class is k);  share[l] = P(a worker is in cluster l)
+    tables[l, k, m] = P(a worker of cluster l says m | true class is k)
+    beliefs about truth (theta) and clusters (phi) are updated from the same old pair, then the parameters
+    trace = evidence lower bound
+
+Stops when the bound rises by less than `tol` in total; a fall does not stop it. If all tasks end in one class the fit starts
+again from disturbed vote shares. Each worker is reported with the table of its likeliest cluster.
+
+Family: Dawid-Skene
+Needs: workers
+Reference: Imamura, Sato and Sugiyama (2018), Analysis of minimax error rate for crowdsourcing and its application to worker
+    clustering model, arXiv:1802.04551.
+Also: DSWC, dawid_skene_clust, DawidSkeneClust; clusters=L, n_clusters; iterations=n_iter, maxiter; tol=epsilon
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...core import channels
+from ...core.answers import Answers, Shard
+from ...core.consensus import Consensus, Trace
+from ...core.errors import BadCall
+from ...core.fold import whole
+from ...kernels import em, skills, tables
+from ...kernels.rows import entropy, normalise
+
+DELTA = 1e-10  # added to every cell of the answers and inside every log, as published
+
+
+@dataclass
+class Counts(tables.Counts):
+    entropy: float = whole(default=0.0)
+
+
+def step(shard: Shard, params: tables.Tables) -> Counts:
+    probs, _ = tables.posterior(shard, params)
+    return Counts(tables.expected(shard, probs), probs.sum(axis=0), 0.0, entropy=entropy(probs))
+
+
+def begin(shard: Shard, params: tables.Start) -> Counts:
+    probs = tables.beginning(shard, params)
+    return Counts(tables.expected(shard, probs), probs.sum(axis=0), 0.0, entropy=entropy(probs))
+
+
+def dswc(answers: Answers, *, clusters: int = 5, tol: float = 1e-4, iterations: int = 10_000, restarts: int = 100, seed: int = 0) -> Consensus:
+    """Sort the workers into clusters by the weight of their vote-share confusions, then iterate.
+
+    Parameters
+    ----------
+    clusters
+        Number of worker clusters; at most the number of workers.
+    tol
+        Stop when the bound rises by less than this in total.
+    iterations
+        Rounds at most.
+    restarts
+        How often to start again when all tasks end in one class.
+    seed
+        For the disturbed starts.
+    """
+    em.check(tol=tol, iterations=iterations)
+    if not 1 <= clusters <= max(len(answers.workers), 1):
+        raise BadCall(f"clusters is {clusters}: give 1 to {len(answers.workers)}, the number of workers")
+    tables.room(answers)
+    rng, disturbed = np.random.default_rng(seed), None
+    for _ in range(restarts + 1):
+        found = fit(answers, clusters, tol, iterations, disturbed)
+        if len(answers.classes) == 1 or len(np.unique(found.codes)) > 1 or len(answers.tasks) <= 1:
+            break
+        votes = normalise(answers.counts())
+        disturbed = normalise(np.clip(votes + rng.normal(0, 0.1, votes.shape), 0, 1))
+    return found
+
+
+def fit(answers: Answers, clusters: int, tol: float, iterations: int, disturbed: np.ndarray | None) -> Consensus:
+    tasks, workers = len(answers.tasks), len(answers.workers)
+    sums = answers.fold(begin, tables.Start(None, disturbed))
+    counts = padded(sums)                                              # [W, K, K] under the beliefs of this round
+    group = grouped(normalise(counts), clusters)
+    shown = np.stack([clusters / max(workers, 1) * normalise(counts)[group == c].sum(axis=0) for c in range(clusters)])
+    member = np.eye(clusters)[group]                                   # phi [W, L]
+    prior, share = sums.prior / max(tasks, 1), member.mean(axis=0)
+    values: list[float] = []
+    for turn in range(iterations):
+        logs = np.log(shown + DELTA)
+        # theta is asked of the old phi, phi of the counts that the old theta gave
+        per_worker = np.einsum("wc,ckm->wkm", member, logs)
+        params = tables.Tables(per_worker, np.log(prior + DELTA) + DELTA * per_worker.sum(axis=(0, 2)))
+        fits = np.einsum("wkm,ckm->wc", counts, logs) + np.log(share + DELTA)
+        sums = answers.fold(step, params)
+        counts, member = padded(sums), np.exp(fits - fits.max(axis=1, keepdims=True))
+        member /= member.sum(axis=1, keepdims=True)
+        together = np.einsum("wc,wkm->ckm", member, counts)
+        shown, prior, share = normalise(together), sums.prior / max(tasks, 1), member.mean(axis=0)
+        values.append(float((together * np.log(shown + DELTA)).sum() + (sums.prior * np.log(prior + DELTA)).sum()
+                            + (member * np.log(share + DELTA)).sum() + sums.entropy - (member * np.log(member + DELTA)).sum()))
+        em.tell("evidence lower bound", turn + 1, iterations, values[-1])
+        if turn and 0 <= values[-1] - values[-2] < tol:
+            break
+    of = member.argmax(axis=1)
+    scores = skills.of_tables(answers, sums.counts, shown[of], normalise(sums.prior), note=[f"cluster {c + 1} of {clusters}" for c in of])
+    return Consensus.of(answers, probs=answers.fold(tables.beliefs, params).probs, channel=channels.Tables(shown, of), prior=normalise(sums.prior),
+                        skill=scores, trace=Trace(tuple(values), "evidence lower bound"), converged=turn + 1 < iterations)
+
+
+def padded(sums: Counts) -> np.ndarray:
+    """Expected counts of answers that have DELTA added in every cell of every task and worker."""
+    return sums.counts + DELTA * sums.prior[:, None]
+
+
+def grouped(confusions: np.ndarray, clusters: int) -> np.ndarray:
+    """[W] cluster of each worker: by nuclear norm, the largest first, in equal parts."""
+    order = np.argsort(-np.linalg.norm(confusions, "nuc", axis=(1, 2)), kind="stable") if len(confusions) else np.arange(0)
+    group = np.empty(len(order), np.int64)
+    edges = [len(order) * c // clusters for c in range(clusters + 1)]
+    for c in range(clusters):
+        group[order[edges[c]:edges[c + 1]]] = c
+    return group

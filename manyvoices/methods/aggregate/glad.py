@@ -1,0 +1,158 @@
+"""GLAD: how able each worker is and how easy each task, from who agrees with whom.
+
+    P(worker w is right about task t) = sigma(ability[w] * exp(ease[t])), errors spread evenly over the other classes
+    ability, ease ~ Normal(1, 1);  P(true class is k) = 1 / K
+    trace = log-likelihood + log of these priors without constants, which no step lowers
+
+A negative ability is a worker who is usually wrong. Difficulty is given as -ease. The M step maximises a quadratic bound of
+log sigma that touches it where the parameters stand (the bound of Jaakkola and Jordan): first the tasks, then the workers,
+each in closed form or by a Newton step that may not lose ground.
+
+Family: item response
+Needs: workers
+Reference: Whitehill, Ruvolo, Wu, Bergsma and Movellan (2009), Whose vote should count more, NIPS.
+Also: GLAD; iterations=n_iter, maxiter
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...core.answers import Answers, Shard
+from ...core.channels import Ability
+from ...core.consensus import Consensus
+from ...core.errors import BadInput
+from ...core.fold import by_task, by_worker, whole
+from ...core.scores import Scores
+from ...kernels.em import iterate
+from ...kernels.rows import softmax_logsum
+from ...kernels.skills import normal_interval
+from ...kernels.starts import known_workers
+from ...kernels.tables import Beliefs, clamp
+
+
+@dataclass
+class Params:
+    ability: np.ndarray = by_worker()                     # [W]
+    ease: np.ndarray = by_task()                          # [T]
+    gold: np.ndarray | None = by_task(default=None)       # [T]
+    penalty: float = whole(default=0.0)
+
+
+@dataclass
+class Sums:
+    pull: np.ndarray = by_worker()                        # [W] linear term of the bound in a worker's ability
+    stiff: np.ndarray = by_worker()                       # [W] its curvature
+    ease: np.ndarray = by_task()                          # [T] the next ones
+    evidence: float = whole()
+
+
+@dataclass
+class Spread:
+    worker: np.ndarray = by_worker()                      # [W] information about an ability
+    task: np.ndarray = by_task()                          # [T] information about an ease
+
+
+def posterior(shard: Shard, params: Params):
+    """Beliefs [t, K], log-evidence [t], ability and exp(ease) of each answer."""
+    others = np.log(max(shard.classes - 1, 1))
+    ability, stretch = params.ability[shard.worker], np.exp(params.ease)[shard.task]
+    x = ability * stretch
+    logits = shard.tally(x + others)
+    clamp(logits, params.gold)
+    probs, evidence = softmax_logsum(logits)
+    wrong = np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0) + others             # -log P(says one given wrong class)
+    return probs, evidence - shard.per_task(wrong) - np.log(shard.classes), ability, stretch
+
+
+def step(shard: Shard, params: Params) -> Sums:
+    probs, evidence, ability, stretch = posterior(shard, params)
+    surplus = shard.at(probs) - 0.5
+    curve = bound(ability * stretch)
+    pull, stiff = shard.per_task(surplus * ability), shard.per_task(curve * ability**2)
+    ease = best_ease(params.ease, pull, stiff)
+    stretch = np.exp(ease)[shard.task]
+    curve = bound(ability * stretch)
+    return Sums(shard.per_worker(surplus * stretch), shard.per_worker(curve * stretch**2), ease,
+                float(evidence.sum() - 0.5 * ((params.ease - 1) ** 2).sum()))
+
+
+def bound(x: np.ndarray) -> np.ndarray:
+    """Curvature of the quadratic below log sigma that touches it at x: tanh(x / 2) / (2 x), 1/4 at 0."""
+    x = np.abs(x)
+    return np.where(x > 1e-6, np.tanh(x / 2) / np.maximum(2 * x, 1e-6), 0.25)
+
+
+def best_ease(old: np.ndarray, pull: np.ndarray, stiff: np.ndarray) -> np.ndarray:
+    """Climb pull e^b - stiff e^2b / 2 - (b - 1)^2 / 2 from the old b of each task; a step that loses ground is halved."""
+    def height(b):
+        stretch = np.exp(b)
+        return pull * stretch - 0.5 * stiff * stretch**2 - 0.5 * (b - 1) ** 2
+
+    b, high = old, height(old)
+    for _ in range(4):
+        stretch = np.exp(b)
+        slope = pull * stretch - stiff * stretch**2 - (b - 1)
+        bend = np.maximum(1 + 2 * stiff * stretch**2 - pull * stretch, 1.0)
+        move = np.clip(slope / bend, -2, 2)
+        for _ in range(6):
+            tried = b + move
+            reached = height(tried)
+            lost = reached < high
+            if not lost.any():
+                break
+            move = np.where(lost, move / 2, move)
+        b, high = np.where(lost, b, tried), np.where(lost, high, reached)
+    return b
+
+
+def beliefs(shard: Shard, params: Params) -> Beliefs:
+    return Beliefs(posterior(shard, params)[0])
+
+
+def spread(shard: Shard, params: Params) -> Spread:
+    ability, stretch = params.ability[shard.worker], np.exp(params.ease)[shard.task]
+    right = 1 / (1 + np.exp(-np.clip(ability * stretch, -500, 500)))
+    worth = right * (1 - right) * stretch**2
+    return Spread(shard.per_worker(worth), shard.per_task(worth * ability**2))
+
+
+def update(sums: Sums, params: Params) -> Params:
+    ability = (sums.pull + 1) / (sums.stiff + 1)
+    return Params(ability, sums.ease, params.gold, float(-0.5 * ((ability - 1) ** 2).sum()))
+
+
+def glad(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, gold: np.ndarray | None = None, start: Consensus | None = None) -> Consensus:
+    """Start from ability 1 and ease 1, then alternate E and M steps.
+
+    Parameters
+    ----------
+    tol
+        Stop when the objective per task rises by less than this.
+    iterations
+        Give up after this many EM steps.
+    """
+    params = Params(np.ones(len(answers.workers)), np.ones(len(answers.tasks)), gold)
+    if start is not None:
+        params = resume(answers, start, params)
+    params, _, trace, converged = iterate(answers, step, update, params, tol=tol, iterations=iterations, holds="log-posterior without constants")
+    known = answers.fold(spread, params)
+    n = answers.per_worker()
+    low, high = normal_interval(params.ability, 1 / (1 + known.worker))
+    skill = Scores("skill", "worker", answers.workers, params.ability, low, high, n, "ability on the logit scale: 0 guesses, below 0 is usually wrong")
+    low, high = normal_interval(-params.ease, 1 / (1 + known.task))
+    difficulty = Scores("difficulty", "task", answers.tasks, -params.ease, low, high, answers.per_task())
+    return Consensus.of(answers, probs=answers.fold(beliefs, params).probs, channel=Ability(params.ability, params.ease),
+                        prior=np.full(len(answers.classes), 1 / max(len(answers.classes), 1)), skill=skill, difficulty=difficulty,
+                        trace=trace, converged=converged)
+
+
+def resume(answers: Answers, start: Consensus, params: Params) -> Params:
+    if not isinstance(start.channel, Ability):
+        raise BadInput("the result to start from has no abilities: use one that glad made")
+    who, _ = known_workers(answers, start)
+    ability = np.append(start.channel.ability, start.channel.ability.mean())[who]
+    ease = np.append(start.channel.ease, 1.0)[start.tasks.code(answers.tasks, missing=-1)]
+    return replace(params, ability=ability, ease=ease, penalty=float(-0.5 * ((ability - 1) ** 2).sum()))

@@ -1,0 +1,102 @@
+"""Hierarchical Dawid-Skene: workers' confusion rows come from a population whose habits are estimated too.
+
+    prior               ~ Dirichlet(mass)
+    confusions[w, k, .] ~ Dirichlet(habits[k, .])         one table of habits for all workers
+    habits[k, l]        ~ Gamma(shape, rate), a point estimate
+    trace               = evidence lower bound + log hyper-prior, which no step lowers
+
+A Dirichlet form of the hierarchical model of the R package rater, fitted by variational Bayes; workers with few answers
+are drawn to what workers usually confuse. A worker without answers has the population's table.
+
+Family: Dawid-Skene
+Needs: workers
+Reference: Paun et al. (2018), Comparing Bayesian models of annotation, doi:10.1162/tacl_a_00040 (the hierarchical model; its form here is ours).
+Also: HierarchicalDawidSkene; iterations=n_iter, maxiter
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln, psi, xlogy
+
+from ...core.answers import Answers
+from ...core.consensus import Consensus
+from ...core.fold import whole
+from ...kernels import tables
+from ...kernels.dirichlet import expected_log, kl
+from ...kernels.em import check
+
+
+@dataclass
+class Params(tables.Tables):
+    habits: np.ndarray | None = whole(default=None)        # [K, K]
+
+
+def hds(answers: Answers, *, tol: float = 1e-6, iterations: int = 200, mass: float = 1.0, shape: float = 2.0, rate: float = 1.0,
+        learn_prior: bool = True, gold: np.ndarray | None = None) -> Consensus:
+    """Start from the vote shares; each round updates the workers, then their common habits, then the beliefs.
+
+    Parameters
+    ----------
+    tol
+        Stop when the objective per task rises by less than this.
+    iterations
+        Give up after this many rounds.
+    mass
+        Prior count of each class.
+    shape
+        Shape of the Gamma prior on the habits.
+    rate
+        Rate of the Gamma prior on the habits.
+    learn_prior
+        Estimate the habits; without it they stay at 1/2 + 2 on the diagonal, which is `bcc`.
+    """
+    check(mass=mass - 1e-12, shape=shape - 1e-12, rate=rate - 1e-12)
+    classes = len(answers.classes)
+
+    def update(sums: tables.Counts, params: Params) -> Params:
+        nu, alpha = mass + sums.prior, params.habits + sums.counts
+        logs, habits = expected_log(alpha), params.habits
+        if learn_prior:
+            habits = best_habits(habits, logs.mean(axis=0), len(alpha), shape, rate)
+        penalty = -kl(nu, np.full(classes, mass)) - kl(alpha, habits)
+        if learn_prior:
+            penalty += float((xlogy(shape, rate) - gammaln(shape) + (shape - 1) * np.log(habits) - rate * habits).sum())
+        return Params(logs, expected_log(nu), params.gold, penalty, habits)
+
+    def shown(params: Params, sums: tables.Counts):
+        alpha, nu = params.habits + sums.counts, mass + sums.prior
+        return alpha / alpha.sum(axis=2, keepdims=True), nu / nu.sum(), alpha - 0.5
+
+    blank = Params(None, None, gold, habits=0.5 + 2 * np.eye(classes))
+    return tables.fit(answers, update, blank=blank, tol=tol, iterations=iterations, shown=shown,
+                      holds="evidence lower bound and log hyper-prior" if learn_prior else "evidence lower bound")
+
+
+def best_habits(old: np.ndarray, logs: np.ndarray, workers: int, shape: float, rate: float) -> np.ndarray:
+    """For each cell the root of workers (psi(S) - psi(a) + logs) + (shape - 1) / a - rate, S the row sums of `old`.
+
+    The left side falls in a, so Newton in log a, kept inside a bracket, finds the one root.
+    """
+    level = psi(old.sum(axis=1, keepdims=True)) + logs
+    below, above = np.full(old.shape, -30.0), np.full(old.shape, 30.0)
+    x = np.log(old)
+    for _ in range(100):
+        a = np.exp(x)
+        slope_at = workers * (level - psi(a)) + (shape - 1) / a - rate
+        below, above = np.where(slope_at > 0, x, below), np.where(slope_at > 0, above, x)
+        falls = -(workers * trigamma(a) + (shape - 1) / a**2) * a
+        new = x - slope_at / falls
+        new = np.where((new > below) & (new < above), new, (below + above) / 2)
+        if np.abs(new - x).max(initial=0.0) < 1e-13:
+            break
+        x = new
+    return np.exp(x)
+
+
+def trigamma(a: np.ndarray) -> np.ndarray:
+    from scipy.special import zeta
+
+    return zeta(2, a)

@@ -1,0 +1,111 @@
+"""MACE: each worker either knows the answer or spams with a habit of their own.
+
+    spam[w]     = P(worker w does not look), habit[w, l] = P(w says l | spams)
+    P(w says l | truth k) = spam[w] habit[w, l] + (1 - spam[w]) [l = k];  P(true class is k) = 1 / K
+    skill[w]    = competence = 1 - spam[w]
+    trace       = log-likelihood (variational), or with fit=em log-likelihood penalised by the smoothing, which no step lowers
+
+Several starts from noise of different seeds; the one with the highest log-likelihood is kept.
+
+Family: spammer models
+Needs: workers
+Reference: Hovy, Berg-Kirkpatrick, Vaswani and Hovy (2013), Learning whom to trust with MACE, NAACL.
+Also: MACE; iterations=n_iter; restarts=n_restarts; fit=method; smoothing=default_noise; seed=random_state
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from ...core.answers import Answers
+from ...core.channels import Spam
+from ...core.consensus import Consensus
+from ...core.errors import BadCall
+from ...core.scores import Scores
+from ...kernels import coins
+from ...kernels.em import check, iterate
+from ...kernels.rows import log, normalise
+from ...kernels.skills import beta_interval
+
+
+def mace(answers: Answers, *, fit: Literal["vb", "em"] = "vb", restarts: int = 10, iterations: int = 50, tol: float = 1e-6, noise: float = 1.5,
+         smoothing: float = 0.01, alpha: float = 0.5, beta: float = 0.5, habit: float = 10.0, seed: int = 0, gold: np.ndarray | None = None) -> Consensus:
+    """Fit from several noisy starts and keep the best.
+
+    Parameters
+    ----------
+    fit
+        vb (variational, with the priors below) or em (with smoothing / K added to every count).
+    restarts
+        Number of starts.
+    iterations
+        Steps of each start at most.
+    tol
+        A start ends when its objective per task changes by less than this.
+    noise
+        A start draws every probability from uniform(1, 1 + noise) and normalises; 0 is the even start.
+    smoothing
+        Divided by K, the pseudo-count of fit=em.
+    alpha
+        Prior count of spamming, for fit=vb.
+    beta
+        Prior count of not spamming, for fit=vb.
+    habit
+        Prior count of each class in a habit, for fit=vb.
+    seed
+        Each start has its own stream drawn from this one.
+    """
+    if restarts < 1:
+        raise BadCall(f"restarts is {restarts}: give at least 1")
+    check(noise=noise, smoothing=smoothing, alpha=alpha - 1e-12, beta=beta - 1e-12, habit=habit - 1e-12)
+    workers, classes = len(answers.workers), len(answers.classes)
+    delta = smoothing / max(classes, 1)
+
+    def update(sums: coins.Counts, params: coins.Coins) -> coins.Coins:
+        knew = sums.right * -np.expm1(-params.gain)                    # P(did not spam | said the true class) = 1 - base / hit
+        spammed = np.maximum(sums.said - knew, 0)
+        counts = np.stack([spammed.sum(axis=1), knew.sum(axis=1)], axis=1)
+        if fit == "vb":
+            return params_of(normalise(exp_psi(counts + (alpha, beta))), normalise(exp_psi(spammed + habit)), gold, 0.0)
+        return params_of(normalise(counts + delta), normalise(spammed + delta), gold, delta)
+
+    best, chosen = -np.inf, None
+    for rng in np.random.default_rng(seed).spawn(restarts):
+        first = params_of(normalise(1 + noise * rng.random((workers, 2))), normalise(1 + noise * rng.random((workers, classes))), gold,
+                          delta if fit == "em" else 0.0)
+        found = iterate(answers, coins.step, update, first, tol=tol, iterations=iterations, monotone=fit == "em",
+                        holds="log-likelihood" if fit == "vb" else "log-likelihood, penalised by smoothing")
+        if chosen is None or found[1].evidence > best:
+            best, chosen = found[1].evidence, found
+    params, sums, trace, converged = chosen
+    spam, habits = shares_of(params)
+    counts = sums.said.sum(axis=1)
+    low, high = beta_interval(1 - spam, counts)
+    skill = Scores("skill", "worker", answers.workers, 1 - spam, np.where(counts > 0, low, np.nan), np.where(counts > 0, high, np.nan),
+                   answers.per_worker(), "competence: the share of answers not given by habit")
+    return Consensus.of(answers, probs=answers.fold(coins.beliefs, params).probs, channel=Spam(1 - spam, habits), skill=skill,
+                        prior=np.full(classes, 1 / max(classes, 1)), trace=trace, converged=converged)
+
+
+def params_of(spam: np.ndarray, habit: np.ndarray, gold: np.ndarray | None, delta: float) -> coins.Coins:
+    """Rows of the coin kernel from P(spams, does not) [W, 2] and habits [W, K]."""
+    classes = habit.shape[1]
+    base = log(spam[:, :1]) + log(habit)
+    hit = np.logaddexp(base, log(spam[:, 1:]))
+    penalty = delta * float(log(spam).sum() + log(habit).sum()) if delta else 0.0
+    return coins.Coins(base, hit - base, np.full(classes, -np.log(max(classes, 1))), gold, penalty)
+
+
+def shares_of(params: coins.Coins) -> tuple[np.ndarray, np.ndarray]:
+    """Back from the rows: P(spams) [W] and habits [W, K]."""
+    joint = np.exp(params.base)
+    spam = joint.sum(axis=1)
+    return np.clip(spam, 0, 1), normalise(joint)
+
+
+def exp_psi(counts: np.ndarray) -> np.ndarray:
+    from scipy.special import psi
+
+    return np.exp(psi(counts))

@@ -1,0 +1,168 @@
+"""M-MSR: worker skills from a robust rank-one fit to how often pairs of workers agree, then a weighted vote.
+
+    C[v, w]   = K / (K - 1) * (share of equal answers on common tasks) - 1 / (K - 1), about skill[v] * skill[w]
+    skill     = scale of a rank-one fit |C| = u v' by trimmed means, which a few corrupted workers cannot move
+    right[w]  = skill[w] (K - 1) / K + 1 / K
+    weight[w] = log(right (K - 1) / (1 - right)); the votes are weighted by it
+
+Memory goes with the pairs of workers who share a task; the need is computed first and refused above `max_memory`.
+
+Family: spectral
+Needs: workers
+Reference: Ma and Olshevsky (2020), Adversarial crowdsourcing through robust rank-one matrix completion, NeurIPS.
+Also: MMSR, M-MSR; iterations=n_iter, max_iter; tol=epsilon
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+
+from ...core.answers import Answers, Shard
+from ...core.channels import Coins
+from ...core.consensus import Consensus
+from ...core.errors import ManyVoicesError
+from ...core.fold import by_task, by_worker, whole
+from ...kernels import skills
+from ...kernels.em import check, tell
+from ...kernels.rows import softmax_logsum
+
+
+@dataclass
+class Pairs:
+    common: object = whole()        # sparse [W, W]: answers two workers gave to common tasks
+    equal: object = whole()         # sparse [W, W]: those that agree
+
+
+@dataclass
+class All:
+    workers: int = whole()
+
+
+@dataclass
+class Weights:
+    weight: np.ndarray = by_worker()
+
+
+@dataclass
+class Votes:
+    probs: np.ndarray = by_task()
+
+
+def pairs(shard: Shard, params: All) -> Pairs:
+    """A sparse [w, t] product gives common tasks, a [w, t * K] product equal answers."""
+    n, w = len(shard.worker), len(shard.workers)
+    ones = np.ones(n) if shard.count is None else shard.count.astype(float)
+    where = (shard.worker.astype(np.int64), shard.task)
+    met = csr_array((ones, where), shape=(w, shard.size))
+    said = csr_array((ones, (where[0], shard.cell)), shape=(w, shard.size * shard.classes))
+    return Pairs(*(lifted(square, shard.workers, params.workers) for square in (met @ met.T, said @ said.T)))
+
+
+def lifted(square, workers: np.ndarray, everybody: int):
+    """From local codes to those of the whole."""
+    square = square.tocoo()
+    return coo_array((square.data, (workers[square.row], workers[square.col])), shape=(everybody, everybody)).tocsr()
+
+
+def vote(shard: Shard, params: Weights) -> Votes:
+    return Votes(softmax_logsum(shard.tally(params.weight[shard.worker]))[0])
+
+
+def mmsr(answers: Answers, *, tol: float = 1e-10, iterations: int = 10_000, max_memory: float = 8.0) -> Consensus:
+    """Agreement of all pairs, a robust rank-one fit, a weighted vote.
+
+    Parameters
+    ----------
+    tol
+        Stop when the fitted matrix moves by less than this (Frobenius norm).
+    iterations
+        Rounds of trimmed means at most.
+    max_memory
+        Refuse above so many GB for the pairs of workers.
+    """
+    check(tol=tol, iterations=iterations)
+    workers, classes = len(answers.workers), max(len(answers.classes), 2)
+    effort = answers.per_task().astype(float)
+    need = min(float((effort**2).sum()), float(workers) ** 2) * 60 / 1e9
+    if need > max_memory:
+        raise ManyVoicesError(f"pairs of {workers} workers who share a task need up to {need:.1f} GB, more than max_memory {max_memory:g}: "
+                              "raise it with --max-memory, or use wawa, glad or bcc")
+    met = answers.fold(pairs, All(workers))
+    rows, cols, share = agreement(met, workers)
+    agree = classes / (classes - 1) * share - 1 / (classes - 1)
+    skill, converged = rank_one(rows, cols, agree, workers, tol, iterations)
+    n = max(int((effort > 0).sum()), 1)
+    skill = np.clip(skill, -1 / (classes - 1) + 1 / np.sqrt(n), 1 - 1 / np.sqrt(n))
+    right = np.clip(skill * (classes - 1) / classes + 1 / classes, 1e-6, 1 - 1e-6)
+    weight = np.log(right * (classes - 1) / (1 - right))
+    probs = answers.fold(vote, Weights(weight)).probs
+    return Consensus.of(answers, probs=probs, channel=Coins(right), skill=skills.of_shares(answers, right), converged=converged)
+
+
+def agreement(met: Pairs, workers: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pairs (v, w), v not w, that share a task, sorted by v then w, and their share of equal answers."""
+    common, equal = met.common.tocsr(), met.equal.tocsr()
+    common.sort_indices()
+    rows = np.repeat(np.arange(workers), np.diff(common.indptr))
+    cols = common.indices.astype(np.int64)
+    aligned, found = np.zeros(len(cols)), equal.tocoo()               # equal answers are a subset of the common ones
+    aligned[np.searchsorted(rows * workers + cols, found.row.astype(np.int64) * workers + found.col)] = found.data
+    other = rows != cols
+    return rows[other], cols[other], (aligned / common.data)[other]
+
+
+def rank_one(rows: np.ndarray, cols: np.ndarray, agree: np.ndarray, workers: int, tol: float, iterations: int) -> tuple[np.ndarray, bool]:
+    """Skills by alternating trimmed means over the observed pairs, signs from the leading eigenvector."""
+    if not len(rows):
+        return np.zeros(workers), True
+    size, degree = np.abs(agree), np.bincount(rows, minlength=workers)
+    trim = max(int(degree[degree > 0].min()) // 2 - 1, 0)
+    start = np.concatenate([[0], np.cumsum(degree)])
+    u, v, converged = np.ones(workers), np.ones(workers), False
+    before = u[rows] * v[cols]
+    for turn in range(iterations):
+        u = trimmed_means(size, v[cols], u, start, trim)
+        v = trimmed_means(size, u[cols], v, start, trim)
+        now = u[rows] * v[cols]
+        moved = float(np.linalg.norm(now - before))
+        tell("movement of the rank-one fit", turn + 1, iterations, moved)
+        before = now
+        if moved < tol:
+            converged = True
+            break
+    scale = np.sqrt(np.linalg.norm(u) / max(np.linalg.norm(v), 1e-300))
+    return u / max(scale, 1e-300) * signs(rows, cols, agree, workers), converged
+
+
+def trimmed_means(size: np.ndarray, other: np.ndarray, current: np.ndarray, start: np.ndarray, trim: int) -> np.ndarray:
+    """For each worker the mean of size / other over its pairs, without the `trim` largest above and smallest below its value."""
+    ratio = np.divide(size, other, out=np.full(len(size), np.inf), where=other > 1e-300)
+    new = current.copy()
+    for w in range(len(current)):
+        mine = np.sort(ratio[start[w]:start[w + 1]])
+        if not len(mine):
+            continue
+        below, above = np.searchsorted(mine, current[w], "left"), len(mine) - np.searchsorted(mine, current[w], "right")
+        kept = mine[min(trim, below):len(mine) - min(trim, above)]
+        kept = kept[np.isfinite(kept)]
+        if len(kept):
+            new[w] = kept.mean()
+    return new
+
+
+def signs(rows: np.ndarray, cols: np.ndarray, agree: np.ndarray, workers: int) -> np.ndarray:
+    """Signs of the leading eigenvector of the agreements, so turned that workers are right on the whole."""
+    if workers < 3:
+        return np.ones(workers)
+    matrix = csr_array((agree, (rows, cols)), shape=(workers, workers))
+    vector, shift = np.ones(workers) / np.sqrt(workers), float(np.abs(matrix).sum(axis=1).max())
+    for _ in range(200):  # power iteration on matrix + shift: the start favours workers who agree with the rest
+        new = matrix @ vector + shift * vector
+        new /= np.linalg.norm(new)
+        if np.linalg.norm(new - vector) < 1e-12:
+            break
+        vector = new
+    return np.where(vector < 0, -1.0, 1.0) * (1.0 if vector.sum() >= 0 else -1.0)

@@ -1,0 +1,191 @@
+"""Which column is what, by its usual names or as told; long tables as answers, and the tables beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+
+from ...core.dataset import Raw
+from ...core.errors import BadCall, BadInput, Unknown
+from ._table import TABLE, Table, Where, read_table
+from ._text import short
+
+SPELLINGS = {  # the commonest first
+    "task": ("task", "task_id", "taskid", "item", "item_id", "itemid", "example", "example_id", "instance", "instance_id",
+             "sample", "sample_id", "unit", "unit_id", "object", "object_id", "document", "document_id", "doc_id",
+             "text_id", "comment_id", "image_id", "question_id", "id"),
+    "worker": ("worker", "worker_id", "workerid", "annotator", "annotator_id", "annotatorid", "rater", "rater_id",
+               "performer", "performer_id", "user", "user_id", "userid", "username", "coder", "coder_id", "judge",
+               "judge_id", "labeler", "labeler_id", "labeller", "labeller_id", "participant", "participant_id"),
+    "label": ("label", "answer", "annotation", "class", "rating", "response", "judgment", "judgement", "vote",
+              "category", "choice", "value"),
+    "truth": ("label", "truth", "true_label", "gold", "gold_label", "ground_truth", "answer", "class"),
+    "count": ("count", "n", "votes", "n_votes"),
+    "split": ("split",),
+}
+
+
+def find(columns: Sequence[str], role: str) -> str | None:
+    """The column that goes by one of the usual names of its role; case, spaces, dots and dashes do not matter."""
+    plain = {re.sub(r"[\s.-]+", "_", name.strip().lower()): name for name in reversed(columns)}
+    return next((plain[name] for name in SPELLINGS[role] if name in plain), None)
+
+
+def answers(table: Table, format: str, *, task: str | None = None, worker: str | None = None, label: str | None = None,
+            question: str | None = None) -> Raw:
+    """The answers of a long table: columns named, rows without a task or a worker dropped and counted."""
+    frame, where = table.frame, table.where
+    roles = _roles(table, task, worker, label)
+    others = [name for name in frame.columns if name not in roles.values()]
+    for role, name in roles.items():
+        if name in table.nested:
+            row, value = table.nested[name]
+            raise BadInput(f"the {role} in {where.unit} {where(row)[1]} is a list or an object, {short(value)}",
+                           file=table.path, value=value, expected="text or a number")
+    if not frame.height:
+        raise BadInput("no rows below the header", file=table.path, expected=TABLE)
+
+    keep, dropped, about = pl.repeat(True, frame.height, dtype=pl.Boolean, eager=True), {}, {}
+    if "question" in others and _several(frame, roles["task"]):
+        question = choose(question, frame["question"].drop_nulls().unique().to_list(), table.path)
+        others.remove("question")
+        keep, about = (frame["question"] == question).fill_null(False), {"question": question}
+        if frame["question"].null_count():
+            dropped["no question"] = frame["question"].null_count()
+    elif question is not None:
+        raise Unknown.name("question", question, [])
+    for role in ("task", "worker"):
+        if role not in roles:
+            continue
+        lacking = frame[roles[role]].is_null() & keep
+        if lacking.any():
+            dropped[f"no {role}"] = lacking.sum()
+            keep = keep & ~lacking
+    rows = frame.select([pl.col(name).alias(role) for role, name in roles.items()]
+                        + [pl.col(name).alias(_free(name, others)) for name in others])
+    if not keep.all():
+        rows, where = rows.filter(keep), Kept(where, keep.arg_true())
+    if not rows.height:
+        raise BadInput("no row has both a task and a worker", file=table.path, expected=TABLE)
+    notes = list(table.notes)
+    if "count" in roles:
+        rows = _counted(rows, where)
+    elif "worker" not in roles:
+        notes.append(f"{table.path.name}: no column names the workers")
+    return Raw(format=format, rows=rows, about=about, notes=notes, dropped=dropped, where=where)
+
+
+def _roles(table: Table, task: str | None, worker: str | None, label: str | None) -> dict[str, str]:
+    """Role -> column, where no column plays two roles."""
+    given, columns = {"task": task, "worker": worker, "label": label}, table.frame.columns
+    roles: dict[str, str] = {}
+    for role, name in given.items():
+        if name is not None and name not in columns and name.strip() not in columns:
+            raise BadInput(f"no column {short(name)} for the {role}; columns found: {listed(columns)}", file=table.path,
+                           value=name, expected=f"one of these after --{role}")
+        free = [c for c in columns if c not in roles.values() and c not in given.values()]
+        found = find(free, role) if name is None else name if name in columns else name.strip()
+        if found is not None:
+            roles[role] = found
+    count = None if "worker" in roles else find([c for c in columns if c not in roles.values()], "count")
+    if count is not None:
+        roles["count"] = count
+    for role in given:
+        if role in roles or role == "worker" and (count is not None or len(columns) == 2):
+            continue  # without workers: counts, or tasks with the labels of nobody in particular
+        raise BadInput(f"no column for the {role}; columns found: {listed(columns)}", file=table.path,
+                       expected=f"{', '.join(SPELLINGS[role][:5])}, ..., or the column's name after --{role}")
+    return roles
+
+
+def rows_of(data: Raw, format: str) -> pl.DataFrame:
+    """The answers, for a format that holds nothing else."""
+    if data.rows is None:
+        raise BadCall(f"there are no answers to write, and {format} holds nothing else; native holds items too")
+    return data.rows
+
+
+def listed(columns: Sequence[str]) -> str:
+    return ", ".join(columns[:20]) + (f", ... ({len(columns)})" if len(columns) > 20 else "")
+
+
+def _free(name: str, others: list[str]) -> str:
+    """A further column may not pass for one of ours: it gets a line after its name."""
+    taken = {"task", "worker", "label", "count"}
+    while name in taken:
+        taken, name = taken | set(others), f"{name}_"
+    return name
+
+
+def _several(frame: pl.DataFrame, task: str) -> bool:
+    """A column `question` names questions if a task has several, or few serve many tasks; else it is the task's text."""
+    pairs = frame.select(task, "question").drop_nulls().unique()
+    names, tasks = pairs["question"].n_unique(), pairs[task].n_unique()
+    return names > 1 and (pairs.height > tasks or names * 5 <= tasks)
+
+
+def questions_in(table: Table, task: str | None = None) -> list[str]:
+    """What `--question` may be; nothing where one question only is asked."""
+    task = task or find(table.frame.columns, "task")
+    if task not in table.frame.columns or "question" not in table.frame.columns or not _several(table.frame, task):
+        return []
+    return sorted(table.frame["question"].drop_nulls().unique())
+
+
+def choose(question: str | None, names: Sequence[str], path: Path) -> str:
+    """One of several questions; not to choose is a wrong call, answered with the list of them."""
+    if question is None:
+        raise BadCall(f"{path}: several questions: {', '.join(sorted(names))}; choose one with --question")
+    if question not in names:
+        raise Unknown.name("question", question, names)
+    return question
+
+
+def _counted(rows: pl.DataFrame, where: Where) -> pl.DataFrame:
+    counts = rows["count"].cast(pl.Int64, strict=False)
+    bad = counts.is_null() | (counts < 0)
+    if bad.any():
+        row = bad.arg_max()
+        file, line = where(row)
+        raise BadInput(f"the count is {short(rows['count'][row])}", file=file, line=line, value=rows["count"][row],
+                       expected="a whole number")
+    return rows.with_columns(counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Places of the rows that were kept."""
+
+    where: Where
+    rows: pl.Series
+
+    @property
+    def unit(self) -> str:
+        return self.where.unit
+
+    def __call__(self, row: int) -> tuple[Path, int | None]:
+        return self.where(self.rows[row])
+
+
+def side(path: Path, *roles: str) -> Table:
+    """A table beside the answers: columns named by role, then the rest. Rows without an id are left out, with a note."""
+    table = read_table(path)
+    names: dict[str, str] = {}
+    for role in roles:
+        name = find([c for c in table.frame.columns if c not in names.values()], role)
+        if name is None:
+            raise BadInput(f"no column for the {role}; columns found: {listed(table.frame.columns)}", file=path,
+                           expected=f"the columns {', '.join(roles)}")
+        names["label" if role == "truth" else role] = name
+    rest = [name for name in table.frame.columns if name not in names.values() and name not in names]
+    frame = table.frame.select([pl.col(name).alias(role) for role, name in names.items()] + [pl.col(rest)])
+    there = frame[roles[0]].is_not_null()
+    if there.all():
+        return replace(table, frame=frame)
+    lacking = len(there) - there.sum()
+    notes = [*table.notes, f"{path.name}: {lacking} row{'s' * (lacking > 1)} without a {roles[0]} left out"]
+    return replace(table, frame=frame.filter(there), where=Kept(table.where, there.arg_true()), notes=notes)

@@ -1,0 +1,390 @@
+"""Tables as columns of text: CSV in its dialects, JSON lines and lists, Parquet; read, glanced at, written."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+import polars as pl
+
+from ...core.errors import BadCall, BadInput
+from ._text import as_text, decode_json, decoder, head, load, peek_json, short, to_json, without_trailing_commas
+
+SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
+SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".jsonl", ".jsonl.gz", ".parquet")
+TABLE = "columns task, worker and label in CSV, TSV, JSON lines or Parquet"
+_PARQUET = b"PAR1"
+_POLARS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+
+Where = Callable[[int], tuple[Path, int | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A file as columns of text. `nested` tells where a column first held a JSON list or object, and which."""
+
+    path: Path
+    frame: pl.DataFrame
+    where: Where
+    notes: list[str] = field(default_factory=list)
+    nested: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+
+def read_table(path: Path, *, strip: bool = True) -> Table:
+    """Any table, by its content. `strip`: spaces around column names go (they stay where the names are workers' ids)."""
+    if _begins(path) == _PARQUET:
+        return _read_parquet(path)
+    data, notes = load(path, TABLE)
+    start = data[:4096].lstrip()[:1]
+    if start == b"[":
+        return _read_json_list(path, data, notes)
+    if start == b"{":
+        return _read_json_lines(path, data, notes)
+    return _read_csv(path, data, notes, strip)
+
+
+def _begins(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(4)
+    except OSError:
+        return b""  # reading the whole will say what is wrong
+
+
+def glance(path: Path, rows: int = 200) -> list[list[str | None]]:
+    """Column names and the first rows, for `recognise`; nothing if it is no table. May raise."""
+    if _begins(path) == _PARQUET:
+        frame = pl.read_parquet(path, n_rows=rows)
+        return [frame.columns, *([None if value is None else str(value) for value in row] for row in frame.rows())]
+    text, whole = head(path)
+    start = text.lstrip()[:1]
+    if start in ("[", "{"):
+        records = [value for _, value in peek_json(path, rows)] if start == "[" else _first_lines(text)
+        if not records or not all(isinstance(record, dict) for record in records):
+            return []
+        names = list(dict.fromkeys(key for record in records for key in record))
+        return [names, *([_shown(record.get(name)) for name in names] for record in records)]
+    lines = text.lstrip("\r\n").splitlines(keepends=True)
+    lines = lines if whole or len(lines) < 3 else lines[:-1]
+    with _any_length():
+        found = [row for row in csv.reader(lines[:rows], delimiter=sniff(lines[:20])) if row]
+    return found if found and len(found[0]) > 1 else []
+
+
+def _shown(value: Any) -> str | None:
+    return to_json(value) if isinstance(value, dict | list) else as_text(value)
+
+
+def _first_lines(text: str) -> list[Any]:
+    found = []
+    for line in filter(str.strip, text.splitlines()[:20]):
+        try:
+            found.append(decoder.decode(line))
+        except json.JSONDecodeError:  # the last may be cut off
+            break
+    return found
+
+
+# CSV -----------------------------------------------------------------------------------------------------------------
+
+def _read_csv(path: Path, data: bytes, notes: list[str], strip: bool) -> Table:
+    data = data.lstrip(b"\r\n") if data[:1] in b"\r\n" else data
+    data = data if b"\n" in data else data.replace(b"\r", b"\n")
+    separator = sniff(list(islice(_lines(data), 20)))
+    with _any_length():
+        header = next(csv.reader(_lines(data), delimiter=separator))
+    columns = [name.strip() for name in header] if strip else header
+    if len(columns) < 2:
+        raise BadInput(f"only one column, {short(columns[0])}", file=path, line=1, value=columns[0],
+                       expected=f"{TABLE}; separated by {', '.join(SEPARATORS.values())}")
+    if len(set(columns)) < len(columns):
+        twice = next(name for at, name in enumerate(columns) if name in columns[:at])
+        raise BadInput(f"the column {short(twice)} stands twice", file=path, line=1, value=twice, expected="each column once")
+    frame = _fast_csv(data, separator, columns)
+    if frame is None:
+        rows = list(_rows(path, separator, len(columns)))
+        frame = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
+    elif b'""' in data:
+        frame = frame.with_columns(pl.when(pl.all() != "").then(pl.all()))
+    before = frame.height
+    if frame[:, 0].null_count():
+        frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
+    empty = before - frame.height
+    if not _rectangular(data, separator, frame, empty):
+        for _ in _rows(path, separator, len(columns)):
+            pass
+    notes = [*notes, f"{path.name}: {empty} empty line{'s' * (empty > 1)} skipped"] if empty else notes
+    return Table(path, frame, CsvLine(path, separator), notes)
+
+
+def _fast_csv(data: bytes, separator: str, columns: list[str]) -> pl.DataFrame | None:
+    """One parallel read; nothing where the file is ragged or quoted in an unusual way."""
+    if data.count(b'"') % 2:
+        return None  # a quote left open: the fast reader would drop what follows without a word
+    try:
+        frame = pl.read_csv(data, separator=separator, infer_schema=False, raise_if_empty=False)
+    except _POLARS:
+        return None
+    if frame.width != len(columns):
+        return None
+    frame.columns = columns
+    return frame
+
+
+def _rectangular(data: bytes, separator: str, frame: pl.DataFrame, empty: int) -> bool:
+    """Whether no row is shorter than the header: the fast reader fills those up without a word."""
+    if not frame[:, -1].null_count():
+        return True
+    if b'"' in data:
+        return False  # separators within quotes cannot be told from others by counting
+    gaps = frame.width - 1
+    over = data.count(separator.encode()) - gaps * (frame.height + 1)
+    return over % gaps == 0 and 0 <= over // gaps <= empty  # a row of separators only counts as empty
+
+
+def _rows(path: Path, separator: str, width: int) -> Iterator[list[str | None]]:
+    """The rows below the header, slowly; the first that does not fit is an error with its line."""
+    with _any_length():
+        reader = csv.reader(_lines(load(path)[0]), delimiter=separator, strict=True)
+        line, header = 1, True
+        try:
+            for row in reader:
+                if row and not header:
+                    if len(row) != width:
+                        raise BadInput(f"{len(row)} field{'s' * (len(row) > 1)}, {short(separator.join(row))}", file=path,
+                                       line=line, value=separator.join(row), expected=f"{width} as in the header")
+                    yield [text or None for text in row]
+                header, line = header and not row, reader.line_num + 1
+        except csv.Error as error:
+            raise BadInput(f"broken quoting ({error})", file=path, line=line,
+                           expected='quotes around a whole field, doubled ("") within it') from None
+
+
+def _lines(data: bytes) -> io.TextIOWrapper:
+    """Lines of text, one at a time; those of an old Mac end in a carriage return."""
+    newline = "" if b"\n" in data else "\r"
+    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline=newline)
+
+
+@contextmanager
+def _any_length() -> Iterator[None]:
+    """Fields of any length; the limit is the process's, so it is put back."""
+    before = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def sniff(lines: Sequence[str]) -> str:
+    """The separator that cuts all first lines into equally many fields, else the one that cuts the header most."""
+    def quality(separator: str) -> tuple[bool, int]:
+        widths = [len(row) for row in csv.reader(lines, delimiter=separator) if row] or [0]
+        even = len(set(widths[:-1] or widths)) == 1  # the last line may be cut off
+        return even and widths[0] > 1, widths[0]
+
+    with _any_length():
+        return max(SEPARATORS, key=quality)
+
+
+@dataclass(frozen=True, slots=True)
+class CsvLine:
+    """Row number -> its first physical line. Reads the file again, since only messages want it."""
+
+    path: Path
+    separator: str
+    unit: ClassVar[str] = "line"
+
+    def __call__(self, row: int) -> tuple[Path, int | None]:
+        with _any_length():
+            reader = csv.reader(_lines(load(self.path)[0]), delimiter=self.separator)
+            line, seen = 1, -2  # the header makes it -1
+            for fields in reader:
+                seen += any(fields)
+                if seen == row:
+                    return self.path, line
+                line = reader.line_num + 1
+        return self.path, None
+
+
+# JSON ----------------------------------------------------------------------------------------------------------------
+
+@dataclass(frozen=True, slots=True)
+class JsonLine:
+    """Row number -> line of a file of JSON lines, where empty lines count too."""
+
+    path: Path
+    unit: ClassVar[str] = "line"
+
+    def __call__(self, row: int) -> tuple[Path, int | None]:
+        filled = (number for number, line in enumerate(_lines(load(self.path)[0]), 1) if line.strip())
+        return self.path, next(islice(filled, row, None), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Row number -> number of the record, from 1."""
+
+    path: Path
+    unit: ClassVar[str] = "record"
+
+    def __call__(self, row: int) -> tuple[Path, int | None]:
+        return self.path, row + 1
+
+
+def _read_json_list(path: Path, data: bytes, notes: list[str]) -> Table:
+    expected = "a list of JSON objects"
+    records, loose = decode_json(data.decode(), path, expected)
+    if not records:
+        raise BadInput("an empty list", file=path, expected=expected)
+    for number, record in enumerate(records, 1):
+        if not isinstance(record, dict):
+            raise BadInput(f"record {number} is {short(record)}", file=path, value=record, expected=expected)
+    frame, nested = _columns(records, path, Record(path), 0)
+    return Table(path, frame, Record(path), notes + loose, nested)
+
+
+# What the fast reader would spell in another way: numbers with a point or exponent, -0, long ones; half surrogates.
+_UNSAFE = re.compile(rb":\s*-?(?:\d+[.eE]|\d{18})|:\s*-0|\\u[dD][89a-fA-F]")
+
+
+def _read_json_lines(path: Path, data: bytes, notes: list[str]) -> Table:
+    where = JsonLine(path)
+    frame = _fast_json_lines(data)
+    if frame is not None:
+        return Table(path, frame, where, notes)
+    frames, nested, loose, seen = [], {}, 0, 0
+    for chunk in _chunks(_lines(data), path):
+        records, cleaned = zip(*chunk, strict=True)
+        frame, found = _columns(records, path, where, seen)
+        frames.append(frame)
+        nested = {**found, **nested}  # the first place of each column stays
+        loose, seen = loose + sum(cleaned), seen + len(chunk)
+    if loose:
+        notes = [*notes, f"{path.name}: commas after the last entry skipped in {loose} line{'s' * (loose > 1)}"]
+    return Table(path, pl.concat(frames, how="diagonal"), where, notes, nested)
+
+
+def _chunks(lines: io.TextIOWrapper, path: Path) -> Iterator[list[tuple[dict, bool]]]:
+    """Records and whether they had to be cleaned, some at a time: as Python objects they weigh ten times their columns."""
+    filled = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    while chunk := [_record(line, path, number) for number, line in islice(filled, 50_000)]:
+        yield chunk
+
+
+def _record(line: str, path: Path, number: int) -> tuple[dict, bool]:
+    expected, cleaned = "one JSON object a line", False
+    try:
+        record = decoder.decode(line)
+    except (json.JSONDecodeError, RecursionError):
+        try:
+            record, cleaned = decode_json(without_trailing_commas(line).rstrip().removesuffix(","), path, expected)[0], True
+        except BadInput as error:
+            raise BadInput(f"{error.message}: {short(line.strip())}", file=path, line=number, value=line[:200],
+                           expected=expected) from None
+    if not isinstance(record, dict):
+        raise BadInput(short(record), file=path, line=number, value=record, expected=expected)
+    return record, cleaned
+
+
+def _fast_json_lines(data: bytes) -> pl.DataFrame | None:
+    """One parallel read; nothing unless all values are flat and come out exactly as they were written."""
+    if _UNSAFE.search(data):
+        return None
+    try:
+        frame = pl.read_ndjson(data, infer_schema_length=None)
+    except _POLARS:
+        return None
+    if not all(kind in (pl.String, pl.Boolean, pl.Null) or kind.is_integer() for kind in frame.dtypes):
+        return None
+    return frame.cast(pl.String).with_columns(pl.when(pl.all() != "").then(pl.all()))
+
+
+def _columns(records: Sequence[dict], path: Path, where: Where, start: int) -> tuple[pl.DataFrame, dict[str, tuple[int, str]]]:
+    """Columns of text, nested values as JSON, but `frames`, which stays a list of paths."""
+    columns, nested = [], {}
+    for name in dict.fromkeys(key for record in records for key in record):
+        values = [record.get(name) for record in records]
+        if name == "frames" and all(isinstance(value, list) for value in values):
+            columns.append(pl.Series(name, [list(map(str, value)) for value in values], dtype=pl.List(pl.String)))
+            continue
+        try:
+            column = pl.Series(name, values, dtype=pl.String, strict=True)
+        except (TypeError, UnicodeEncodeError):
+            at = next((i for i, value in enumerate(values) if isinstance(value, dict | list)), None)
+            values = [_shown(value) for value in values]
+            if at is not None:
+                nested[name] = start + at, values[at]
+            try:
+                column = pl.Series(name, values, dtype=pl.String)
+            except UnicodeEncodeError:
+                at = next(i for i, value in enumerate(values) if value and not value.isascii() and _broken(value))
+                raise BadInput(f"{where.unit} {where(start + at)[1]}: {name} {ascii(values[at])[:60]} holds half a character",
+                               file=path, value=values[at], expected="surrogates in pairs") from None
+        columns.append(column.set((column == "").fill_null(False), None))
+    return pl.DataFrame(columns), nested
+
+
+def _broken(text: str) -> bool:
+    return any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+# Parquet -------------------------------------------------------------------------------------------------------------
+
+def _read_parquet(path: Path) -> Table:
+    try:
+        frame = pl.read_parquet(path)
+    except (*_POLARS, OSError) as error:
+        raise BadInput(f"not a readable Parquet file ({str(error).splitlines()[0]})", file=path, expected=TABLE) from None
+    columns, nested = [], {}
+    for column in frame:
+        name, kind = column.name, column.dtype
+        if kind.is_nested() and not (name == "frames" and kind == pl.List(pl.String)):
+            texts = [None if v is None else json.dumps(v, ensure_ascii=False, default=str) for v in column.to_list()]
+            column = pl.Series(name, texts, dtype=pl.String)
+            if column.null_count() < len(column):
+                at = column.is_not_null().arg_max()
+                nested[name] = at, texts[at]
+        elif not kind.is_nested():
+            try:
+                column = (column.fill_nan(None) if kind.is_float() else column).cast(pl.String)
+            except pl.exceptions.PolarsError:
+                raise BadInput(f"the column {short(name)} of type {kind} is not text", file=path, value=name,
+                               expected="text or numbers") from None
+            column = column.set((column == "").fill_null(False), None)
+        columns.append(column)
+    return Table(path, pl.DataFrame(columns), Record(path), [], nested)
+
+
+# Writing -------------------------------------------------------------------------------------------------------------
+
+def kind_of(name: str) -> str | None:
+    """The table suffix of a file name, `.gz` included."""
+    return next((suffix for suffix in sorted(SUFFIXES, key=len, reverse=True) if name.lower().endswith(suffix)), None)
+
+
+def write_table(frame: pl.DataFrame, path: Path, name: str) -> None:
+    """Into `path`, in the form the suffix of `name` asks for. The same table gives the same bytes, packed or not."""
+    kind = kind_of(name)
+    if kind is None:
+        raise BadCall(f"{name}: no table has this suffix; known are {', '.join(SUFFIXES)}")
+    with path.open("wb") as file:
+        target = gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) if kind.endswith(".gz") else file
+        if kind == ".parquet":
+            frame.write_parquet(target)
+        elif kind.startswith(".jsonl"):
+            frame.write_ndjson(target)
+        else:
+            frame.write_csv(target, separator="\t" if kind.startswith(".tsv") else ",")
+        if target is not file:
+            target.close()

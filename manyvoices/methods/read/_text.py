@@ -1,0 +1,294 @@
+"""Between files and text: unpacking, encodings, JSON as people write it, and files written whole or not at all."""
+
+from __future__ import annotations
+
+import codecs
+import functools
+import gzip
+import json
+import os
+import re
+import secrets
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ...core.errors import BadInput, NotWritable
+
+GLANCE = 256 * 1024  # bytes that tell one format from another
+READABLE = "UTF-8, UTF-16 with a byte order mark, or Windows-1252 text"
+_MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),  # before UTF-16, whose mark they begin with
+          (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+def cautious(recognise: Callable[[Path], float]) -> Callable[[Path], float]:
+    """Whatever goes wrong while looking at a hostile file means: not mine."""
+
+    @functools.wraps(recognise)
+    def looking(path: Path) -> float:
+        try:
+            path = Path(path)
+            return float(recognise(path)) if path.is_file() or path.is_dir() else 0.0
+        except (Exception, pl.exceptions.PanicException):  # here any error has one and the same answer
+            return 0.0
+
+    return looking
+
+
+def load(path: Path, expected: str = READABLE) -> tuple[bytes, list[str]]:
+    """The whole file as UTF-8 without a mark, unpacked, and notes on what it was before."""
+    data = unpack(path, expected)
+    if not data.strip():
+        raise BadInput("the file is empty", file=path, expected=expected)
+    return to_utf8(data, path)
+
+
+def unpack(path: Path, expected: str = READABLE) -> bytes:
+    """The bytes of a file, gunzipped if they begin like gzip."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise BadInput("no such file", file=path, expected=expected) from None
+    except OSError as error:
+        raise BadInput(f"cannot be read ({error.strerror or error})", file=path, expected=expected) from None
+    if data[:2] != b"\x1f\x8b":
+        return data
+    try:
+        return gzip.decompress(data)
+    except EOFError:
+        raise BadInput("the gzip file is cut short", file=path, expected="a whole gzip file") from None
+    except (OSError, zlib.error) as error:
+        raise BadInput(f"the gzip file is damaged ({error})", file=path, expected="a whole gzip file") from None
+
+
+def to_utf8(data: bytes, path: Path) -> tuple[bytes, list[str]]:
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            try:
+                text = data.decode(encoding)
+            except UnicodeDecodeError as error:
+                raise BadInput(f"not text: begins like {encoding} but breaks at byte {error.start}", file=path,
+                               expected=READABLE) from None
+            return text.encode("utf-8", "replace"), [f"{path.name}: read as {encoding.upper()}"]
+    notes = []
+    if data.startswith(codecs.BOM_UTF8):
+        data, notes = data[3:], [f"{path.name}: byte order mark skipped"]
+    if (at := data.find(b"\0")) >= 0:
+        raise BadInput(f"not text (a zero byte at byte {at})", file=path, expected=READABLE)
+    if data.isascii() or _is_utf8(data):
+        return data, notes
+    controls = sum(byte < 32 and byte not in b"\t\n\v\f\r" for byte in data[:GLANCE])
+    if controls * 100 > min(len(data), GLANCE):
+        raise BadInput("not text (neither UTF-8 nor an older encoding)", file=path, expected=READABLE)
+    text, encoding = _older(data)
+    return text.encode(), [*notes, f"{path.name}: not UTF-8, read as {encoding}"]
+
+
+def _is_utf8(data: bytes) -> bool:
+    """By pieces, so that a large file is not held a second time as text."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for at in range(0, len(data), 1 << 20):
+            decoder.decode(data[at:at + (1 << 20)])
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _older(data: bytes) -> tuple[str, str]:
+    try:
+        return data.decode("cp1252"), "Windows-1252"
+    except UnicodeDecodeError:  # five bytes mean nothing there; in Latin-1 every byte is a letter
+        return data.decode("latin-1"), "Latin-1"
+
+
+def head(path: Path) -> tuple[str, bool]:
+    """The first part of a file as text, and whether that is all of it. For `recognise`: reads little, may raise."""
+    with path.open("rb") as file:
+        data = file.read(GLANCE)
+        whole = len(data) < GLANCE
+    if data[:2] == b"\x1f\x8b":
+        unzip = zlib.decompressobj(31)
+        data = unzip.decompress(data, GLANCE)
+        whole = unzip.eof
+    marked = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), None)
+    if marked:
+        return codecs.getincrementaldecoder(marked)("ignore").decode(data), whole
+    if b"\0" in data:
+        raise ValueError("not text")
+    try:
+        return codecs.getincrementaldecoder("utf-8-sig")().decode(data, final=whole), whole
+    except UnicodeDecodeError:
+        return _older(data)[0], whole
+
+
+# JSON ----------------------------------------------------------------------------------------------------------------
+
+class Number(str):
+    """A JSON number as it was written: `1.0`, `1e3` and digits of any length come out as they went in."""
+
+    __slots__ = ()
+
+
+class _Twice(Exception):
+    pass
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen = set()
+        raise _Twice(next(name for name, _ in pairs if name in seen or seen.add(name)))
+    return found
+
+
+def _constant(name: str) -> str | None:
+    return None if name == "NaN" else name  # a float NaN is a missing value
+
+
+_JSON = {"parse_int": Number, "parse_float": Number, "parse_constant": _constant, "strict": False}
+_strict = json.JSONDecoder(object_pairs_hook=_unique, **_JSON)
+decoder = json.JSONDecoder(**_JSON)
+_LOOSE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|,(?=\s*[}\]])', re.DOTALL)
+
+
+def without_trailing_commas(text: str) -> str:
+    """A comma before a closing bracket becomes a space, so that places in the text stay where they are."""
+    return _LOOSE.sub(lambda found: " " if found[0] == "," else found[0], text)
+
+
+def parse_json(path: Path, expected: str = "JSON") -> tuple[Any, list[str]]:
+    """One JSON value of a whole file; numbers stay text (`Number`)."""
+    data, notes = load(path, expected)
+    value, loose = decode_json(data.decode(), path, expected)
+    return value, notes + loose
+
+
+def decode_json(text: str, path: Path, expected: str) -> tuple[Any, list[str]]:
+    try:
+        try:
+            return _strict.decode(text), []
+        except json.JSONDecodeError:
+            value = _strict.decode(without_trailing_commas(text))
+            return value, [f"{path.name}: commas before closing brackets skipped"]
+    except json.JSONDecodeError as error:
+        raise BadInput(f"broken JSON at column {error.colno} ({error.msg[:1].lower()}{error.msg[1:]})", file=path,
+                       line=error.lineno, expected=expected) from None
+    except RecursionError:
+        raise BadInput("JSON nested too deeply", file=path, expected=expected) from None
+    except _Twice as error:
+        raise BadInput(f"the key {short(error.args[0])} stands twice in one JSON object", file=path,
+                       value=error.args[0], expected="each key once") from None
+
+
+def peek_json(path: Path, entries: int = 5) -> list[tuple[str | None, Any]]:
+    """The first entries of a JSON object (key, value) or list (None, value), without reading the rest. May raise."""
+    text, _ = head(path)
+    text = without_trailing_commas(text)
+    at = len(text) - len(text.lstrip())
+    if text[at:at + 1] not in ("{", "["):
+        return []
+    keyed, at, found = text[at] == "{", at + 1, []
+    space = re.compile(r"[\s,:]*")
+    try:
+        while len(found) < entries:
+            key, at = decoder.raw_decode(text, space.match(text, at).end()) if keyed else (None, at)
+            value, at = decoder.raw_decode(text, space.match(text, at).end())
+            found.append((key, value))
+    except json.JSONDecodeError:  # the end of the object, or of what was read
+        pass
+    return found
+
+
+def as_text(value: Any) -> str | None:
+    """A JSON scalar as the text of an id or a label; nothing, and no letters, are missing. A list or object is a TypeError."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    raise TypeError(value)
+
+
+def to_json(value: Any) -> str:
+    """JSON again, with the numbers as they were written."""
+    if isinstance(value, Number):
+        return str(value)
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {to_json(v)}" for key, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(to_json, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def plain(value: Any) -> Any:
+    """JSON with ordinary numbers, for what is kept and not read as ids or labels."""
+    if isinstance(value, Number):
+        try:
+            return json.loads(value)
+        except ValueError:  # more digits than Python reads
+            return str(value)
+    if isinstance(value, dict):
+        return {key: plain(v) for key, v in value.items()}
+    return [plain(v) for v in value] if isinstance(value, list) else value
+
+
+def short(value: Any, length: int = 60) -> str:
+    """A value for a message: quoted, on one line, not too long."""
+    text = repr(str(value) if isinstance(value, str) else value)
+    return text if len(text) <= length else text[:length - 3] + "..."
+
+
+# Writing -------------------------------------------------------------------------------------------------------------
+
+@contextmanager
+def writing(folder: Path) -> Iterator[Callable[[str], Path]]:
+    """Hands out a temporary path for each file name; all are renamed at the end, or none stays behind.
+
+    with writing(folder) as new:
+        new("answers.csv").write_text(...)
+    """
+    waiting: dict[Path, Path] = {}
+    made: list[Path] = []  # folders that did not exist, innermost first
+
+    def make(place: Path) -> None:
+        made[:0] = [part for part in (place, *place.parents) if not part.exists()]
+        place.mkdir(parents=True, exist_ok=True)
+
+    def new(name: str) -> Path:
+        final = folder / name
+        make(final.parent)
+        waiting[final] = final.with_name(f".{final.name[:40]}.{secrets.token_hex(4)}.part")
+        return waiting[final]
+
+    try:
+        make(folder)
+        yield new
+        for final, temporary in waiting.items():
+            os.replace(temporary, final)
+    except BaseException as error:
+        for temporary in waiting.values():
+            temporary.unlink(missing_ok=True)
+        for part in made:
+            with suppress(OSError):  # not empty: somebody else's
+                part.rmdir()
+        if isinstance(error, NotWritable) or not isinstance(error, OSError | pl.exceptions.PolarsError):
+            raise
+        reason = getattr(error, "strerror", None) or str(error)
+        raise NotWritable(f"{folder}: cannot be written ({reason})") from error
+
+
+def no_leftovers(folder: Path, layout: Iterable[str], names: Iterable[str]) -> None:
+    """A folder that keeps files of another data set would be read as a mixture of both."""
+    left = [name for name in layout if name not in set(names) and (folder / name).exists()]
+    if left:
+        raise NotWritable(f"{folder}: already holds {', '.join(left)}, which would pass for part of these data; "
+                          "write into another folder")

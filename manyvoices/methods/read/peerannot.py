@@ -1,0 +1,340 @@
+"""peerannot: a folder with answers.json and metadata.json.
+
+    answers.json             {task: {worker: label}}
+    answers_inversed.json    {worker: {task: label}}
+    answers.txt              a row a task, a column a worker, -1 where there is no answer
+    metadata.json            name, n_classes, n_workers, n_task or n_tasks (or neither)
+    labelNames.txt           names of the classes, a line each; kept as `label_names`
+    ground_truth.npy         truth of tasks 0, 1, ..., as its `simulate` writes it
+    train/CLASS/name-KEY.png images (val/ and test/ too); KEY is the task
+
+The first of the three answer files that is there is read; a single one of them can be given too.
+
+- Ids are whole numbers, kept as text. A task that is `{}` is a task without answers.
+- The classes are 0 to n_classes - 1. peerannot's own Krippendorff set counts from 1: labels 1 to n_classes are then the
+  classes, with a note.
+- With ids.json beside, as we write it, ids and classes get their names back.
+- Writing numbers tasks, workers and classes from 0 in their order unless they are numbers 0 to n - 1 already; ids.json
+  keeps the names. One answer a worker and task is all that fits. Tasks without truth have -1 in ground_truth.npy.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ...core.dataset import Raw
+from ...core.errors import BadCall, BadInput
+from ...core.names import in_order, is_integer
+from ._columns import rows_of
+from ._images import image_table
+from ._text import Number, as_text, cautious, head, load, no_leftovers, parse_json, peek_json, plain, short, writing
+
+FILES = ("answers.json", "answers_inversed.json", "answers.txt")
+LAYOUT = (*FILES, "metadata.json", "ground_truth.npy", "ids.json")
+CIFAR = ("plane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")  # peerannot's order, not the alphabet's
+MOST = 10_000_000  # of stated classes, workers or tasks
+
+
+@cautious
+def recognise(path: Path) -> float:
+    """Objects of objects of numbers, or a matrix with -1; surer with metadata.json beside."""
+    file = next((path / name for name in FILES if (path / name).is_file()), None) if path.is_dir() else path
+    if file is None or not (_like_json(file) or _like_matrix(file)):
+        return 0.0
+    return 0.95 if file.with_name("metadata.json").is_file() and file.name in FILES else 0.8 if file.name in FILES else 0.55
+
+
+def _like_json(file: Path) -> bool:
+    entries = peek_json(file)
+    answers = [label for _, said in entries if isinstance(said, dict) for label in said.values()]
+    return bool(entries) and all(key is not None and isinstance(said, dict) for key, said in entries) and all(
+        isinstance(label, Number) or label is None for label in answers) and (bool(answers) or file.name in FILES)
+
+
+def _like_matrix(file: Path) -> bool:
+    text, whole = head(file)
+    lines = [line.split() for line in text.splitlines() if line.strip() and line[0] != "#"]
+    lines = lines if whole or len(lines) < 2 else lines[:-1]
+    values = {float(value) for line in lines for value in line}
+    return len({len(line) for line in lines}) == 1 and len(lines[0]) > 1 and all(v >= -1 and v == int(v) for v in values)
+
+
+def peerannot(path: Path, *, layout: str = "auto") -> Raw:
+    """Read a peerannot folder, or one of its files of answers.
+
+    Parameters
+    ----------
+    layout
+        What the answers are: tasks (task, then worker), workers (worker, then task), matrix, or auto, which goes by the
+        name and content of the file.
+    """
+    path = Path(path)
+    file = _answers_file(path)
+    if layout not in ("auto", "tasks", "workers", "matrix"):
+        raise BadCall(f"layout {layout!r}: expected auto, tasks, workers or matrix")
+    if layout == "auto":
+        layout = "workers" if "inversed" in file.stem else "matrix" if file.suffix == ".txt" or not peek_any(file) else "tasks"
+    read = {"tasks": _by_task, "workers": _by_worker, "matrix": _matrix}[layout]
+    found = read(file)
+    about, notes = _metadata(file)
+    counts = {key: _whole(about.get(key), key, file) for key in ("n_classes", "n_workers", "n_task", "n_tasks")}
+    stated = counts["n_task"] or counts["n_tasks"]
+    tasks, workers = found.tasks, found.workers
+    if layout == "workers" and all(map(is_integer, tasks)):  # as peerannot turns it round: every number up to the last is a task
+        tasks = dict.fromkeys([*tasks, *map(str, range(max([stated, *(int(task) + 1 for task in tasks)])))])
+    elif stated and stated != len(tasks):
+        notes.append(f"metadata.json says {stated} tasks, {file.name} has {len(tasks)}")
+    if all(is_integer(worker) and 0 <= int(worker) < counts["n_workers"] for worker in workers):
+        workers = dict.fromkeys([*workers, *map(str, range(counts["n_workers"]))])
+    rows = pl.DataFrame({"task": found.rows[0], "worker": found.rows[1], "label": found.rows[2]},
+                        schema=dict.fromkeys(("task", "worker", "label"), pl.String))
+    classes, note = _classes(counts["n_classes"], set(rows["label"].drop_nulls()))
+    asked, active = set(rows["task"]), set(rows["worker"])
+    raw = Raw(format="peerannot", rows=rows, classes=classes, tasks=[t for t in tasks if t not in asked],
+              worker_ids=[w for w in workers if w not in active], about={**about, "folder": str(file.parent)},
+              notes=[*found.notes, *notes, *note], dropped=found.dropped, where=Place(file, np.array(found.at, np.int64)))
+    if path.is_dir():
+        raw = _with_truth(_with_images(raw, path), path)
+    return _named(raw, file)
+
+
+def _answers_file(path: Path) -> Path:
+    if not path.is_dir():
+        return path
+    found = next((path / name for name in FILES if (path / name).is_file()), None)
+    if found is None:
+        raise BadInput("no answers", file=path, expected=f"one of {', '.join(FILES)}")
+    return found
+
+
+def peek_any(file: Path) -> bool:
+    """Whether a file begins like JSON. What is wrong with it otherwise, its reader says better."""
+    try:
+        return head(file)[0].lstrip()[:1] in ("{", "[")
+    except (OSError, ValueError):
+        return True
+
+
+# The three layouts ---------------------------------------------------------------------------------------------------
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Answers as three columns, where each stood, and all tasks and workers that were named."""
+
+    rows: tuple[list[str], list[str], list[str | None]]
+    at: list[int]
+    tasks: dict[str, None]
+    workers: dict[str, None]
+    notes: list[str]
+    dropped: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Answer number -> line of the matrix, or number of the entry in the JSON object."""
+
+    file: Path
+    at: np.ndarray
+
+    def __call__(self, answer: int) -> tuple[Path, int | None]:
+        return self.file, int(self.at[answer])
+
+
+def _by_task(file: Path) -> Found:
+    return _objects(file, "task", "worker")
+
+
+def _by_worker(file: Path) -> Found:
+    found = _objects(file, "worker", "task")
+    workers, tasks, labels = found.rows
+    return replace(found, rows=(tasks, workers, labels), tasks=found.workers, workers=found.tasks)
+
+
+def _objects(file: Path, outer: str, inner: str) -> Found:
+    expected = f"{{{outer}: {{{inner}: label}}}}"
+    value, notes = parse_json(file, expected)
+    if not isinstance(value, dict):
+        raise BadInput(short(plain(value)), file=file, value=value, expected=expected)
+    firsts, seconds, labels, at, dropped = [], [], [], [], 0
+    for number, (first, said) in enumerate(value.items(), 1):
+        if not isinstance(said, dict):
+            raise BadInput(f"{outer} {short(first)} has {short(plain(said))}", file=file, value=said, expected=expected)
+        for second, label in said.items():
+            if not first or not second:
+                dropped += 1
+                continue
+            try:
+                labels.append(as_text(label))
+            except TypeError:
+                raise BadInput(f"{outer} {short(first)}, {inner} {short(second)}: the label is {short(plain(label))}", file=file,
+                               value=label, expected="a whole number") from None
+            firsts.append(first)
+            seconds.append(second)
+            at.append(number)
+    return Found((firsts, seconds, labels), at, dict.fromkeys(filter(None, value)), dict.fromkeys(seconds), notes,
+                 {"no task or no worker": dropped} if dropped else {})
+
+
+def _matrix(file: Path) -> Found:
+    data, notes = load(file, "a row a task, a column a worker, -1 where there is no answer")
+    tasks, workers, labels, at, width, row = [], [], [], [], None, 0
+    for number, line in enumerate(io.StringIO(data.decode()), 1):
+        if not line.strip() or line[0] == "#":
+            continue
+        try:
+            values = np.array(line.split(), float)
+        except ValueError:
+            raise BadInput(short(line.strip()), file=file, line=number, value=line, expected="whole numbers") from None
+        width = width or len(values)
+        if len(values) != width:
+            raise BadInput(f"{len(values)} columns", file=file, line=number, value=line, expected=f"{width} as above")
+        there = np.flatnonzero(~np.isnan(values) & (values != -1))
+        if (values[there] != np.floor(values[there])).any() or np.isinf(values).any() or (values[there] < 0).any():
+            raise BadInput(short(line.strip()), file=file, line=number, value=line, expected="labels 0, 1, ... or -1")
+        tasks += [str(row)] * len(there)
+        workers += list(map(str, there.tolist()))
+        labels += [str(int(value)) for value in values[there]]
+        at += [number] * len(there)
+        row += 1
+    return Found((tasks, workers, labels), at, dict.fromkeys(map(str, range(row))), dict.fromkeys(map(str, range(width or 0))),
+                 notes, {})
+
+
+# What stands beside --------------------------------------------------------------------------------------------------
+
+def _metadata(file: Path) -> tuple[dict[str, Any], list[str]]:
+    about: dict[str, Any] = {"name": file.resolve().parent.name}
+    meta, names = file.with_name("metadata.json"), file.with_name("labelNames.txt")
+    notes = []
+    if meta.is_file():
+        value, notes = parse_json(meta)
+        if not isinstance(value, dict):
+            raise BadInput(short(plain(value)), file=meta, expected="one JSON object")
+        about |= plain(value)
+    else:
+        notes = ["no metadata.json: the classes are those seen"]
+    if names.is_file():
+        lines = [line.strip() for line in load(names)[0].decode().splitlines() if line.strip()]
+        about["label_names"] = {str(number): name for number, name in enumerate(lines)}
+    return about, notes
+
+
+def _whole(value: Any, key: str, file: Path) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
+        raise BadInput(f"{key} is {short(value)}", file=file.with_name("metadata.json"), value=value, expected="a whole number")
+    return value
+
+
+def _classes(n: int, seen: set[str]) -> tuple[list[str] | None, list[str]]:
+    if not n or not all(map(is_integer, seen)):
+        return None, []
+    if str(n) in seen and "0" not in seen and all(1 <= int(label) <= n for label in seen):
+        return [str(k) for k in range(1, n + 1)], [f"labels count from 1 to n_classes = {n}"]
+    return [str(k) for k in range(n)], []
+
+
+def _with_images(raw: Raw, folder: Path) -> Raw:
+    found = image_table(folder)
+    if found is None:
+        return raw
+    images, notes = found
+    names = list(raw.about.get("label_names", {}).values()) or in_order(set(images["class"]))
+    names = list(CIFAR) if set(names) == set(CIFAR) and "label_names" not in raw.about else names
+    code = {name: str(number) for number, name in enumerate(names)}
+    truth = images.select("task", label=pl.col("class").replace_strict(code, default=None, return_dtype=pl.String))
+    return replace(raw, items=images.select("task", "image"), splits=images.select("task", "split"),
+                   truth=truth.drop_nulls(), notes=[*raw.notes, *notes],
+                   about={**raw.about, "label_names": raw.about.get("label_names") or {code[name]: name for name in names}})
+
+
+def _with_truth(raw: Raw, folder: Path) -> Raw:
+    file = folder / "ground_truth.npy"
+    if not file.is_file():
+        return raw
+    expected = "whole numbers [n]"
+    try:
+        truth = np.load(file, allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise BadInput(f"not a readable npy file ({error})", file=file, expected=expected) from None
+    if truth.ndim != 1 or truth.dtype.kind not in "iu":
+        raise BadInput(f"{truth.dtype} {list(truth.shape)}", file=file, expected=expected)
+    known = np.flatnonzero(truth >= 0)
+    return replace(raw, truth=pl.DataFrame({"task": map(str, known.tolist()), "label": map(str, truth[known].tolist())},
+                                           schema={"task": pl.String, "label": pl.String}))
+
+
+def _named(raw: Raw, file: Path) -> Raw:
+    """Names for numbers, where ids.json keeps them."""
+    ids = file.with_name("ids.json")
+    if not ids.is_file():
+        return raw
+    value, _ = parse_json(ids)
+    kinds = {kind: dict(enumerate(value.get(kind, {}).get("id_of", []))) for kind in ("tasks", "workers", "classes")}
+    names = {kind: {str(number): name for number, name in of.items()} for kind, of in kinds.items()}
+
+    def named(values: Iterable[str], kind: str) -> list[str]:
+        if not names[kind]:
+            return list(values)
+        strange = next((value for value in values if value is not None and value not in names[kind]), None)
+        if strange is not None:
+            raise BadInput(f"{short(strange)} is not among the {kind}", file=ids, value=strange, expected="all that answers.json holds")
+        return [value if value is None else names[kind][value] for value in values]
+
+    def table(frame: pl.DataFrame | None) -> pl.DataFrame | None:
+        of = {"task": "tasks", "worker": "workers", "label": "classes"}
+        return None if frame is None else frame.with_columns(
+            pl.Series(name, named(frame[name].to_list(), of[name]), dtype=pl.String) for name in frame.columns if name in of)
+
+    return replace(raw, rows=table(raw.rows), truth=table(raw.truth), items=table(raw.items), splits=table(raw.splits),
+                   tasks=named(raw.tasks, "tasks"), worker_ids=named(raw.worker_ids, "workers"),
+                   classes=raw.classes and named(raw.classes, "classes"))
+
+
+# Writing -------------------------------------------------------------------------------------------------------------
+
+def write(data: Raw, out: Path) -> list[Path]:
+    """A folder that peerannot loads: answers.json, metadata.json, and ground_truth.npy, ids.json where there is cause."""
+    out, rows = Path(out), rows_of(data, "peerannot")
+    if "worker" not in rows.columns:
+        raise BadCall("peerannot needs to know who gave an answer, and these answers name nobody")
+    rows = rows.select("task", "worker", "label").drop_nulls("label")
+    again = rows.select("task", "worker").is_duplicated()
+    if again.any():
+        task, worker = rows.row(again.arg_max())[:2]
+        raise BadCall(f"worker {worker!r} answered task {task!r} more than once; peerannot holds one answer, native holds all")
+    labels = rows["label"].cast(pl.String)
+    tasks, workers = in_order({*rows["task"], *data.tasks}), in_order({*rows["worker"], *data.worker_ids})
+    classes = data.classes or in_order(set(labels))
+    code = {kind: {name: number for number, name in enumerate(names)}
+            for kind, names in (("tasks", tasks), ("workers", workers), ("classes", classes))}
+    said: dict[int, dict[int, int]] = {number: {} for number in range(len(tasks))}
+    for task, worker, label in zip(rows["task"], rows["worker"], labels, strict=True):
+        said[code["tasks"][task]][code["workers"][worker]] = code["classes"][label]
+    files: dict[str, Any] = {"answers.json": said, "metadata.json": {
+        "name": str(data.about.get("name") or out.name), "n_classes": len(classes), "n_workers": len(workers),
+        "n_task": len(tasks), "n_tasks": len(tasks)}}
+    if any(name != str(number) for of in code.values() for name, number in of.items()):
+        files["ids.json"] = {kind: {"id_of": list(of), "index_of": of} for kind, of in code.items()}
+    truth = np.full(len(tasks), -1)
+    for task, label in data.truth.select("task", "label").rows() if data.truth is not None else ():
+        if task in code["tasks"]:
+            truth[code["tasks"][task]] = code["classes"].get(label, -1)
+    names = [*files, *(["ground_truth.npy"] if (truth >= 0).any() else [])]
+    no_leftovers(out, LAYOUT, names)
+    with writing(out) as new:
+        for name, value in files.items():
+            new(name).write_text(json.dumps(value, ensure_ascii=False, indent=3) + "\n", encoding="utf-8")
+        if "ground_truth.npy" in names:
+            with new("ground_truth.npy").open("wb") as file:
+                np.save(file, truth)
+    return [out / name for name in names]
