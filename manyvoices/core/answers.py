@@ -58,6 +58,11 @@ class Shard:
         return csr_array((data, column, self.start.astype(column.dtype)), shape=(self.size, len(self.workers) * self.classes))
 
     @cached_property
+    def held(self) -> np.ndarray:
+        """[t] 1 for a task with answers, else 0: tasks nobody answered have beliefs but teach a fit nothing."""
+        return (np.diff(self.start) > 0).astype(float)
+
+    @cached_property
     def task(self) -> np.ndarray:
         """[n] local task of each row."""
         return np.repeat(np.arange(self.size, dtype=np.int32), np.diff(self.start))

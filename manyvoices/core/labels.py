@@ -24,7 +24,7 @@ def label_table(found: Consensus, *, soft: bool, ties: str, seed: int, min_prob:
     task = np.array(found.tasks.to_list(), object)
     if found.probs is None:
         assert found.value is not None
-        columns = {"task": pl.Series(task[rows], dtype=pl.String), "value": found.value[rows]}
+        columns = {"task": pl.Series(task[rows].tolist(), dtype=pl.String), "value": found.value[rows]}
         columns |= {name: np.full(len(rows), np.nan) if side is None else side[rows] for name, side in (("low", found.low), ("high", found.high))}
         return pl.DataFrame(columns | {"n": found.n[rows]}).with_columns(pl.col("value", "low", "high").fill_nan(None))
     rows, codes = choose(found, rows, ties, seed)
@@ -36,9 +36,9 @@ def label_table(found: Consensus, *, soft: bool, ties: str, seed: int, min_prob:
         notes = np.where((prob < min_prob) & (codes >= 0), "needs review", notes)
         codes = np.where(prob < min_prob, -1, codes)
     names = np.array([*found.classes, None], object)
-    table = pl.DataFrame({"task": pl.Series(task[rows], dtype=pl.String), "label": pl.Series(names[codes], dtype=pl.String),
+    table = pl.DataFrame({"task": pl.Series(task[rows].tolist(), dtype=pl.String), "label": pl.Series(names[codes].tolist(), dtype=pl.String),
                           "prob": prob, "n": found.n[rows]})
-    if found.chosen is not None and found.note or min_prob is not None:
+    if (found.chosen is not None and found.note) or min_prob is not None:
         table = table.with_columns(note=pl.Series(notes.tolist(), dtype=pl.String).replace("", None))
     if soft:
         table = table.with_columns(**{f"p:{name}": probs[:, k] for k, name in enumerate(found.classes)})

@@ -45,12 +45,12 @@ def posterior(shard: Shard, params: Coins) -> tuple[np.ndarray, np.ndarray]:
 
 def step(shard: Shard, params: Coins) -> Counts:
     probs, evidence = posterior(shard, params)
-    return Counts(shard.per_habit(shard.at(probs)), shard.per_habit(), probs.sum(axis=0), float(evidence.sum()))
+    return Counts(shard.per_habit(shard.at(probs)), shard.per_habit(), shard.held @ probs, float(shard.held @ evidence))
 
 
 def start(shard: Shard, params: Start) -> Counts:
     probs = beginning(shard, params)
-    return Counts(shard.per_habit(shard.at(probs)), shard.per_habit(), probs.sum(axis=0), 0.0)
+    return Counts(shard.per_habit(shard.at(probs)), shard.per_habit(), shard.held @ probs, 0.0)
 
 
 def beliefs(shard: Shard, params: Coins) -> Beliefs:

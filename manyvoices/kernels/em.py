@@ -32,7 +32,7 @@ def iterate(answers: Answers, step: Callable, update: Callable, params: Any, *, 
     `tol` a task to go on. Gives the last params, their sums, the trace and whether it converged.
     """
     check(tol=tol, iterations=iterations)
-    enough = tol * max(len(answers.tasks), 1)
+    enough = tol * max(int((answers.per_task() > 0).sum()), 1)
     values: list[float] = []
     for count in range(1, iterations + 1):
         sums = answers.fold(step, params)

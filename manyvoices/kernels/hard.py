@@ -24,7 +24,7 @@ def step(shard: Shard, params: Tables) -> tables.Counts:
         best = np.zeros_like(probs)
         best[np.arange(shard.size), first_best(probs)] = 1
         probs = best
-    return tables.Counts(tables.expected(shard, probs), probs.sum(axis=0), float(evidence.sum()))
+    return tables.sums(shard, probs, evidence)
 
 
 def m_step(smoothing: float, switch: float | None):

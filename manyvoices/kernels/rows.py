@@ -48,6 +48,6 @@ def log(p: np.ndarray) -> np.ndarray:
     return np.log(np.maximum(p, TINY))
 
 
-def entropy(probs: np.ndarray) -> float:
-    """Sum over all rows of -p log p."""
-    return float(-np.vdot(probs, log(probs)))
+def entropy(probs: np.ndarray, held: np.ndarray) -> float:
+    """Sum of -p log p over the rows that are held."""
+    return float(-(held @ (probs * log(probs))).sum())

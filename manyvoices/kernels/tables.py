@@ -36,7 +36,6 @@ class Counts:
     counts: np.ndarray = by_worker()                         # [W, K, K]
     prior: np.ndarray = whole()                              # [K]
     evidence: float = whole()
-    probs: np.ndarray | None = by_task(default=None)
 
 
 def posterior(shard: Shard, params: Tables) -> tuple[np.ndarray, np.ndarray]:
@@ -65,13 +64,12 @@ def expected(shard: Shard, probs: np.ndarray) -> np.ndarray:
 
 def step(shard: Shard, params: Tables) -> Counts:
     probs, evidence = posterior(shard, params)
-    return Counts(expected(shard, probs), probs.sum(axis=0), float(evidence.sum()))
+    return sums(shard, probs, evidence)
 
 
-def step_keeping(shard: Shard, params: Tables) -> Counts:
-    """The same, with the posteriors."""
-    probs, evidence = posterior(shard, params)
-    return Counts(expected(shard, probs), probs.sum(axis=0), float(evidence.sum()), probs)
+def sums(shard: Shard, probs: np.ndarray, evidence: np.ndarray | None = None) -> Counts:
+    """What the M step needs of beliefs [t, K]."""
+    return Counts(expected(shard, probs), shard.held @ probs, 0.0 if evidence is None else float(shard.held @ evidence))
 
 
 @dataclass
@@ -90,8 +88,7 @@ def beginning(shard: Shard, params: Start) -> np.ndarray:
 
 def start(shard: Shard, params: Start) -> Counts:
     """The sums of the first M step."""
-    probs = beginning(shard, params)
-    return Counts(expected(shard, probs), probs.sum(axis=0), 0.0)
+    return sums(shard, beginning(shard, params))
 
 
 @dataclass
@@ -130,7 +127,7 @@ def fit(answers: Answers, update: Callable, *, blank: Tables, holds: str, tol: f
     params = update(answers.fold(start, Start(blank.gold, beliefs_at_start)), blank)
     if resume is not None:
         params = resume(params)
-    params, sums, trace, converged = iterate(answers, step, update, params, tol=tol, iterations=iterations, holds=holds, monotone=monotone)
-    found, prior, counts = shown(params, sums)
+    params, found_sums, trace, converged = iterate(answers, step, update, params, tol=tol, iterations=iterations, holds=holds, monotone=monotone)
+    found, prior, counts = shown(params, found_sums)
     return Consensus.of(answers, probs=answers.fold(beliefs, params).probs, channel=channels.Tables(found), prior=prior,
                         skill=skills.of_tables(answers, counts, found, prior), trace=trace, converged=converged)

@@ -16,20 +16,20 @@ Also: CommunityBCC; iterations=n_iter, maxiter
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.special import logsumexp
 
 from ...core import channels
-from ...core.answers import Answers
+from ...core.answers import Answers, Shard
 from ...core.consensus import Consensus
 from ...core.errors import BadCall
+from ...core.fold import whole
 from ...kernels import skills, tables
 from ...kernels.dirichlet import expected_log, log_beta
 from ...kernels.em import check, iterate
 from ...kernels.rows import entropy
-from dataclasses import dataclass
-from ...core.answers import Shard
-from ...core.fold import whole
 
 
 @dataclass
@@ -39,12 +39,12 @@ class Counts(tables.Counts):
 
 def step(shard: Shard, params: tables.Tables) -> Counts:
     probs, evidence = tables.posterior(shard, params)
-    return Counts(tables.expected(shard, probs), probs.sum(axis=0), float(evidence.sum()), entropy=entropy(probs))
+    return Counts(**vars(tables.sums(shard, probs, evidence)), entropy=entropy(probs, shard.held))
 
 
 def begin(shard: Shard, params: tables.Start) -> Counts:
     probs = tables.beginning(shard, params)
-    return Counts(tables.expected(shard, probs), probs.sum(axis=0), 0.0, entropy=entropy(probs))
+    return Counts(**vars(tables.sums(shard, probs)), entropy=entropy(probs, shard.held))
 
 
 def cbcc(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, communities: int = 3, mass: float = 1.0,

@@ -39,12 +39,12 @@ class Counts(tables.Counts):
 
 def step(shard: Shard, params: tables.Tables) -> Counts:
     probs, _ = tables.posterior(shard, params)
-    return Counts(tables.expected(shard, probs), probs.sum(axis=0), 0.0, entropy=entropy(probs))
+    return Counts(**vars(tables.sums(shard, probs)), entropy=entropy(probs, shard.held))
 
 
 def begin(shard: Shard, params: tables.Start) -> Counts:
     probs = tables.beginning(shard, params)
-    return Counts(tables.expected(shard, probs), probs.sum(axis=0), 0.0, entropy=entropy(probs))
+    return Counts(**vars(tables.sums(shard, probs)), entropy=entropy(probs, shard.held))
 
 
 def dswc(answers: Answers, *, clusters: int = 5, tol: float = 1e-4, iterations: int = 10_000, restarts: int = 100, seed: int = 0) -> Consensus:
@@ -78,7 +78,7 @@ def dswc(answers: Answers, *, clusters: int = 5, tol: float = 1e-4, iterations: 
 
 
 def fit(answers: Answers, clusters: int, tol: float, iterations: int, disturbed: np.ndarray | None) -> Consensus:
-    tasks, workers = len(answers.tasks), len(answers.workers)
+    tasks, workers = int((answers.per_task() > 0).sum()), len(answers.workers)
     sums = answers.fold(begin, tables.Start(None, disturbed))
     counts = padded(sums)                                              # [W, K, K] under the beliefs of this round
     group = grouped(normalise(counts), clusters)

@@ -76,7 +76,7 @@ def step(shard: Shard, params: Params) -> Sums:
     stretch = np.exp(ease)[shard.task]
     curve = bound(ability * stretch)
     return Sums(shard.per_worker(surplus * stretch), shard.per_worker(curve * stretch**2), ease,
-                float(evidence.sum() - 0.5 * ((params.ease - 1) ** 2).sum()))
+                float(shard.held @ evidence - 0.5 * (shard.held @ (params.ease - 1) ** 2)))
 
 
 def bound(x: np.ndarray) -> np.ndarray:

@@ -35,7 +35,7 @@ def middle(shard: Shard, _) -> Middle:
     order = np.lexsort((value, shard.task))
     sums = np.concatenate([[0.0], np.cumsum(shard.weighted(np.ones(len(value)))[order])])       # answers up to each row
     before, n = sums[shard.start[:-1]], shard.per_task()
-    place = lambda rank: np.searchsorted(sums[1:], before + rank, side="right")                 # noqa: E731
+    place = lambda rank: np.searchsorted(sums[1:], before + rank, side="right")
     ranked = np.append(value[order], np.nan)
     low, high = place(np.maximum(np.ceil(n / 2) - 1, 0)), place(np.floor(n / 2))
     return Middle(*(np.where(n > 0, ranked[np.minimum(at, len(value))], np.nan) for at in (low, high)))

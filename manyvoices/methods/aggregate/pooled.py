@@ -54,12 +54,12 @@ def posterior(shard: Shard, params: Params):
 
 def step(shard: Shard, params: Params) -> Counts:
     probs, evidence = posterior(shard, params)
-    return Counts(probs.T @ shard.tally(), probs.sum(axis=0), float(evidence.sum()))
+    return Counts(probs.T @ shard.tally(), shard.held @ probs, float(shard.held @ evidence))
 
 
 def begin(shard: Shard, params: Start) -> Counts:
     probs = beginning(shard, params)
-    return Counts(probs.T @ shard.tally(), probs.sum(axis=0), 0.0)
+    return Counts(probs.T @ shard.tally(), shard.held @ probs, 0.0)
 
 
 def beliefs(shard: Shard, params: Params) -> Beliefs:

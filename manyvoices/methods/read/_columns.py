@@ -95,18 +95,37 @@ def _roles(table: Table, task: str | None, worker: str | None, label: str | None
     if count is not None:
         roles["count"] = count
     for role in given:
-        if role in roles or role == "worker" and (count is not None or len(columns) == 2):
+        if role in roles or (role == "worker" and (count is not None or len(columns) == 2)):
             continue  # without workers: counts, or tasks with the labels of nobody in particular
         raise BadInput(f"no column for the {role}; columns found: {listed(columns)}", file=table.path,
                        expected=f"{', '.join(SPELLINGS[role][:5])}, ..., or the column's name after --{role}")
     return roles
 
 
-def rows_of(data: Raw, format: str) -> pl.DataFrame:
-    """The answers, for a format that holds nothing else."""
+def rows_of(data: Raw, format: str, *, named: bool = False) -> pl.DataFrame:
+    """The answers, for a format that holds nothing else, and perhaps (`named`) only those of workers."""
     if data.rows is None:
         raise BadCall(f"there are no answers to write, and {format} holds nothing else; native holds items too")
-    return data.rows
+    if named and "worker" not in data.rows.columns:
+        raise BadCall(f"{format} needs to know who gave an answer, and these answers name nobody; long holds them")
+    return one_by_one(data.rows)
+
+
+def one_by_one(rows: pl.DataFrame) -> pl.DataFrame:
+    """Answers of workers that were counted together stand singly again."""
+    if not {"worker", "count"} <= set(rows.columns):
+        return rows
+    return rows.select(pl.exclude("count").repeat_by("count")).explode(pl.all())
+
+
+def one_a_pair(rows: pl.DataFrame, format: str) -> pl.DataFrame:
+    """Task, worker, label, for a format that has one place for a worker's answer to a task."""
+    rows = rows.select("task", "worker", "label").drop_nulls("label")
+    again = rows.select("task", "worker").is_duplicated()
+    if again.any():
+        task, worker = rows.row(again.arg_max())[:2]
+        raise BadCall(f"worker {worker!r} answered task {task!r} more than once; {format} has room for one answer, long for all")
+    return rows
 
 
 def listed(columns: Sequence[str]) -> str:

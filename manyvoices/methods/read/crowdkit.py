@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...core.dataset import Raw
-from ...core.errors import BadCall, BadInput
+from ...core.errors import BadInput
 from ._columns import answers, rows_of, side
 from ._table import glance, read_table, write_table
 from ._text import cautious, no_leftovers, writing
@@ -58,9 +58,7 @@ def crowdkit(path: Path) -> Raw:
 
 def write(data: Raw, out: Path) -> list[Path]:
     """A folder as crowd-kit unpacks it; or, for a name that ends in .csv, that file, with the gold labels in X.gt.csv."""
-    out, rows = Path(out), rows_of(data, "crowdkit")
-    if "worker" not in rows.columns:
-        raise BadCall("crowd-kit needs to know who gave an answer, and these answers name nobody")
+    out, rows = Path(out), rows_of(data, "crowdkit", named=True)
     single = out.suffix == ".csv"
     folder, names = (out.parent, (out.name, f"{out.stem}.gt.csv")) if single else (out, ("crowd_labels.csv", "gt.csv"))
     tables = {names[0]: rows.select("task", "worker", "label")}

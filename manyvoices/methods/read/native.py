@@ -32,7 +32,7 @@ import polars as pl
 
 from ...core.dataset import Raw
 from ...core.errors import BadInput
-from ._columns import answers, find, questions_in, side
+from ._columns import answers, find, one_by_one, questions_in, side
 from ._images import SPLITS, has_images, image_table
 from ._table import SUFFIXES, Table, glance, read_table, write_table
 from ._text import as_text, cautious, load, no_leftovers, parse_json, plain, short, writing
@@ -248,7 +248,8 @@ def _splits(table: Table) -> pl.DataFrame:
 def write(data: Raw, out: Path) -> list[Path]:
     """A native folder; pictures and sounds are copied along."""
     out = Path(out)
-    tables = {"answers.csv": data.rows, "truth.csv": data.truth, "splits.csv": data.splits, "workers.csv": data.workers,
+    rows = None if data.rows is None else one_by_one(data.rows)
+    tables = {"answers.csv": rows, "truth.csv": data.truth, "splits.csv": data.splits, "workers.csv": data.workers,
               "items.jsonl": data.items if data.arrays is None or data.items is None or data.items.width > 1 else None}
     tables = {name: frame for name, frame in tables.items() if frame is not None}
     copies = _copies(data)
@@ -258,7 +259,7 @@ def write(data: Raw, out: Path) -> list[Path]:
             write_table(frame, new(name), name)
         for name, source in copies.items():
             shutil.copyfile(source, new(name))
-        meta = json.dumps(_meta(data), ensure_ascii=False, indent=1, default=str)
+        meta = json.dumps(_meta(data), ensure_ascii=False, indent=1, default=_plain)
         new("META.json").write_text(meta + "\n", encoding="utf-8")
     return [out / name for name in [*tables, *copies, "META.json"]]
 
@@ -277,6 +278,15 @@ def _copies(data: Raw) -> dict[str, Path]:
 
 
 def _meta(data: Raw) -> dict[str, Any]:
+    """What the data say about themselves; of tasks and workers, those without answers."""
+    asked, active = (set() if data.rows is None or name not in data.rows.columns else set(data.rows[name].unique())
+                     for name in ("task", "worker"))
     said = {"classes": data.classes, "scale": data.scale if data.scale != "nominal" else None, "abstain": list(data.abstain),
-            UNSEEN[0]: data.tasks, UNSEEN[1]: data.worker_ids}
-    return {key: value for key, value in data.about.items() if key != "folder"} | {k: v for k, v in said.items() if v}
+            UNSEEN[0]: [task for task in data.tasks if task not in asked],
+            UNSEEN[1]: [worker for worker in data.worker_ids if worker not in active]}
+    kept = {key: value for key, value in data.about.items() if key != "folder" and not isinstance(value, pl.DataFrame)}
+    return kept | {key: value for key, value in said.items() if value}
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)

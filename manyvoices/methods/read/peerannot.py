@@ -25,7 +25,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -33,7 +33,7 @@ import polars as pl
 from ...core.dataset import Raw
 from ...core.errors import BadCall, BadInput
 from ...core.names import in_order, is_integer
-from ._columns import rows_of
+from ._columns import one_a_pair, rows_of
 from ._images import image_table
 from ._text import Number, as_text, cautious, head, load, no_leftovers, parse_json, peek_json, plain, short, writing
 
@@ -55,8 +55,9 @@ def recognise(path: Path) -> float:
 def _like_json(file: Path) -> bool:
     entries = peek_json(file)
     answers = [label for _, said in entries if isinstance(said, dict) for label in said.values()]
+    scalar = (str, bool, type(None)) if file.name in FILES else (Number, type(None))
     return bool(entries) and all(key is not None and isinstance(said, dict) for key, said in entries) and all(
-        isinstance(label, Number) or label is None for label in answers) and (bool(answers) or file.name in FILES)
+        isinstance(label, scalar) for label in answers) and (bool(answers) or file.name in FILES)
 
 
 def _like_matrix(file: Path) -> bool:
@@ -67,7 +68,7 @@ def _like_matrix(file: Path) -> bool:
     return len({len(line) for line in lines}) == 1 and len(lines[0]) > 1 and all(v >= -1 and v == int(v) for v in values)
 
 
-def peerannot(path: Path, *, layout: str = "auto") -> Raw:
+def peerannot(path: Path, *, layout: Literal["auto", "tasks", "workers", "matrix"] = "auto") -> Raw:
     """Read a peerannot folder, or one of its files of answers.
 
     Parameters
@@ -88,11 +89,11 @@ def peerannot(path: Path, *, layout: str = "auto") -> Raw:
     counts = {key: _whole(about.get(key), key, file) for key in ("n_classes", "n_workers", "n_task", "n_tasks")}
     stated = counts["n_task"] or counts["n_tasks"]
     tasks, workers = found.tasks, found.workers
-    if layout == "workers" and all(map(is_integer, tasks)):  # as peerannot turns it round: every number up to the last is a task
-        tasks = dict.fromkeys([*tasks, *map(str, range(max([stated, *(int(task) + 1 for task in tasks)])))])
+    if layout == "workers" and min(map(_index, tasks), default=-1) >= 0:  # peerannot turns it round so: each number is a task
+        tasks = dict.fromkeys([*tasks, *map(str, range(max(stated, *(_index(task) + 1 for task in tasks))))])
     elif stated and stated != len(tasks):
         notes.append(f"metadata.json says {stated} tasks, {file.name} has {len(tasks)}")
-    if all(is_integer(worker) and 0 <= int(worker) < counts["n_workers"] for worker in workers):
+    if all(0 <= _index(worker) < counts["n_workers"] for worker in workers):
         workers = dict.fromkeys([*workers, *map(str, range(counts["n_workers"]))])
     rows = pl.DataFrame({"task": found.rows[0], "worker": found.rows[1], "label": found.rows[2]},
                         schema=dict.fromkeys(("task", "worker", "label"), pl.String))
@@ -235,10 +236,15 @@ def _whole(value: Any, key: str, file: Path) -> int:
     return value
 
 
+def _index(text: str) -> int:
+    """The number a text is, or -1: `007` and numbers nobody counts to are names."""
+    return int(text) if is_integer(text) and len(text) < 8 and str(int(text)) == text else -1
+
+
 def _classes(n: int, seen: set[str]) -> tuple[list[str] | None, list[str]]:
     if not n or not all(map(is_integer, seen)):
         return None, []
-    if str(n) in seen and "0" not in seen and all(1 <= int(label) <= n for label in seen):
+    if str(n) in seen and all(1 <= _index(label) <= n for label in seen):
         return [str(k) for k in range(1, n + 1)], [f"labels count from 1 to n_classes = {n}"]
     return [str(k) for k in range(n)], []
 
@@ -248,13 +254,19 @@ def _with_images(raw: Raw, folder: Path) -> Raw:
     if found is None:
         return raw
     images, notes = found
-    names = list(raw.about.get("label_names", {}).values()) or in_order(set(images["class"]))
-    names = list(CIFAR) if set(names) == set(CIFAR) and "label_names" not in raw.about else names
-    code = {name: str(number) for number, name in enumerate(names)}
+    named = raw.about.get("label_names") or _label_names(set(images["class"]))
+    code = {name: number for number, name in named.items()}
     truth = images.select("task", label=pl.col("class").replace_strict(code, default=None, return_dtype=pl.String))
-    return replace(raw, items=images.select("task", "image"), splits=images.select("task", "split"),
-                   truth=truth.drop_nulls(), notes=[*raw.notes, *notes],
-                   about={**raw.about, "label_names": raw.about.get("label_names") or {code[name]: name for name in names}})
+    return replace(raw, items=images.select("task", "image"), splits=images.select("task", "split"), truth=truth.drop_nulls(),
+                   notes=[*raw.notes, *notes], about={**raw.about, "label_names": named})
+
+
+def _label_names(folders: set[str]) -> dict[str, str]:
+    """Code -> name of a class as peerannot numbers its folders: by the alphabet, but CIFAR's; numbers are codes already."""
+    if all(_index(name) >= 0 for name in folders):
+        return {name: name for name in in_order(folders)}
+    names = CIFAR if folders == set(CIFAR) else sorted(folders)
+    return {str(number): name for number, name in enumerate(names)}
 
 
 def _with_truth(raw: Raw, folder: Path) -> Raw:
@@ -278,47 +290,49 @@ def _named(raw: Raw, file: Path) -> Raw:
     ids = file.with_name("ids.json")
     if not ids.is_file():
         return raw
-    value, _ = parse_json(ids)
-    kinds = {kind: dict(enumerate(value.get(kind, {}).get("id_of", []))) for kind in ("tasks", "workers", "classes")}
-    names = {kind: {str(number): name for number, name in of.items()} for kind, of in kinds.items()}
+    names = _names(ids)
 
-    def named(values: Iterable[str], kind: str) -> list[str]:
-        if not names[kind]:
-            return list(values)
-        strange = next((value for value in values if value is not None and value not in names[kind]), None)
+    def named(values: Iterable[str | None], kind: str, must: bool = True) -> list[str | None]:
+        strange = next((value for value in values if must and value is not None and value not in names[kind]), None)
         if strange is not None:
-            raise BadInput(f"{short(strange)} is not among the {kind}", file=ids, value=strange, expected="all that answers.json holds")
-        return [value if value is None else names[kind][value] for value in values]
+            raise BadInput(f"no name for {short(strange)} among the {kind}", file=ids, value=strange,
+                           expected=f"one for each number in {file.name}")
+        return [names[kind].get(value, value) for value in values]
 
-    def table(frame: pl.DataFrame | None) -> pl.DataFrame | None:
-        of = {"task": "tasks", "worker": "workers", "label": "classes"}
+    def table(frame: pl.DataFrame | None, must: bool = False) -> pl.DataFrame | None:
+        kinds = {"task": "tasks", "worker": "workers", "label": "classes"}
         return None if frame is None else frame.with_columns(
-            pl.Series(name, named(frame[name].to_list(), of[name]), dtype=pl.String) for name in frame.columns if name in of)
+            pl.Series(name, named(frame[name].to_list(), kinds[name], must), dtype=pl.String) for name in frame.columns if name in kinds)
 
-    return replace(raw, rows=table(raw.rows), truth=table(raw.truth), items=table(raw.items), splits=table(raw.splits),
+    return replace(raw, rows=table(raw.rows, must=True), truth=table(raw.truth), items=table(raw.items), splits=table(raw.splits),
                    tasks=named(raw.tasks, "tasks"), worker_ids=named(raw.worker_ids, "workers"),
                    classes=raw.classes and named(raw.classes, "classes"))
+
+
+def _names(ids: Path) -> dict[str, dict[str, str]]:
+    value, _ = parse_json(ids)
+    try:
+        return {kind: {str(number): as_text(name) for number, name in enumerate(value[kind]["id_of"])}
+                for kind in ("tasks", "workers", "classes")}
+    except (KeyError, TypeError, IndexError):
+        raise BadInput(short(plain(value)), file=ids, expected='tasks, workers and classes, each with "id_of": [...]') from None
 
 
 # Writing -------------------------------------------------------------------------------------------------------------
 
 def write(data: Raw, out: Path) -> list[Path]:
     """A folder that peerannot loads: answers.json, metadata.json, and ground_truth.npy, ids.json where there is cause."""
-    out, rows = Path(out), rows_of(data, "peerannot")
-    if "worker" not in rows.columns:
-        raise BadCall("peerannot needs to know who gave an answer, and these answers name nobody")
-    rows = rows.select("task", "worker", "label").drop_nulls("label")
-    again = rows.select("task", "worker").is_duplicated()
-    if again.any():
-        task, worker = rows.row(again.arg_max())[:2]
-        raise BadCall(f"worker {worker!r} answered task {task!r} more than once; peerannot holds one answer, native holds all")
-    labels = rows["label"].cast(pl.String)
+    out, rows = Path(out), one_a_pair(rows_of(data, "peerannot", named=True), "peerannot")
+    rows = rows.with_columns(pl.col("label").cast(pl.String))
     tasks, workers = in_order({*rows["task"], *data.tasks}), in_order({*rows["worker"], *data.worker_ids})
-    classes = data.classes or in_order(set(labels))
+    classes = data.classes or in_order(set(rows["label"]))
+    strange = next((label for label in rows["label"].unique() if label not in set(classes)), None)
+    if strange is not None:
+        raise BadInput(f"the label {short(strange)} is none of the classes", value=strange, expected=", ".join(classes[:20]))
     code = {kind: {name: number for number, name in enumerate(names)}
             for kind, names in (("tasks", tasks), ("workers", workers), ("classes", classes))}
     said: dict[int, dict[int, int]] = {number: {} for number in range(len(tasks))}
-    for task, worker, label in zip(rows["task"], rows["worker"], labels, strict=True):
+    for task, worker, label in rows.iter_rows():
         said[code["tasks"][task]][code["workers"][worker]] = code["classes"][label]
     files: dict[str, Any] = {"answers.json": said, "metadata.json": {
         "name": str(data.about.get("name") or out.name), "n_classes": len(classes), "n_workers": len(workers),

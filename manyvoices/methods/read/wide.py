@@ -25,7 +25,7 @@ import polars as pl
 from ...core.dataset import Raw
 from ...core.errors import BadCall, BadInput
 from ...core.names import in_order
-from ._columns import find, rows_of
+from ._columns import find, one_a_pair, rows_of
 from ._table import TABLE, Where, glance, read_table, write_table
 from ._text import cautious, writing
 
@@ -41,17 +41,24 @@ def recognise(path: Path) -> float:
     rows = [row for row in rows if len(row) == len(columns)]
     if len(columns) < 3 or len(rows) < 2 or any(find(columns[1:], role) for role in ("worker", "label")):
         return 0.0
-    tasks = [row[0] for row in rows]
-    answers = [{cell for cell in cells if cell} for cells in list(zip(*rows, strict=True))[1:]]
-    answers = [cells for cells in answers if cells]
+    tasks, *workers = zip(*rows, strict=True)
+    answers = [said for cells in workers[:200] if (said := {cell for cell in cells if cell})]
+    if len(set(tasks)) < len(tasks) or not all(tasks) or len(answers) < 2 or _counts(rows):
+        return 0.0
     seen = set().union(*answers)
     cells = sum(bool(cell) for row in rows for cell in row[1:])
-    if len(set(tasks)) < len(tasks) or not all(tasks) or len(answers) < 2 or max(map(len, seen)) > 60:
+    sharing = sum(any(own & other for other in answers if other is not own) for own in answers) / len(answers)
+    if max(map(len, seen)) > 60 or len(seen) * 2 > cells + 2 or sharing < 0.8:
         return 0.0
-    sharing = sum(any(own & other for other in answers if other is not own) for own in answers[:50]) / len(answers[:50])
-    if len(seen) * 2 > cells + 2 or sharing < 0.8:
-        return 0.0
-    return 0.4 if find(columns[:1], "task") or not columns[0] else 0.3
+    return 0.4 if find(columns[:1], "task") or not columns[0].strip() else 0.3
+
+
+def _counts(rows: list[list[str | None]]) -> bool:
+    """A table of votes a class is full of numbers, up to ten and more, and its rows have about the same sum."""
+    if not all(cell and cell.isascii() and cell.isdigit() for row in rows for cell in row[1:]):
+        return False
+    sums = [sum(map(int, row[1:])) for row in rows]
+    return max(int(cell) for row in rows for cell in row[1:]) >= 10 and max(sums) <= 1.5 * min(sums)
 
 
 def wide(path: Path) -> Raw:
@@ -66,24 +73,21 @@ def wide(path: Path) -> Raw:
         raise BadInput(f"worker {nested!r} answers with a list or an object", file=path, expected="text or numbers")
     if not table.frame.height:
         raise BadInput("no rows below the header", file=path, expected=TABLE)
-    frame, dropped = table.frame, {}
+    frame, dropped = table.frame.with_row_index(row := "_" * (1 + max(map(len, table.frame.columns)))), {}
     lacking = frame[task].is_null()
     if lacking.any():
-        answers = frame.filter(lacking).select(workers)
-        dropped["no task"] = answers.width * answers.height - sum(answers.null_count().row(0))
+        dropped["no task"] = sum(frame.filter(lacking).select(pl.col(workers).count()).row(0))
+        frame = frame.filter(~lacking)
     if "" in workers:
         workers.remove("")
-        dropped["no worker"] = frame.filter(~lacking)[""].count()
-    number = "_" * (1 + max(map(len, frame.columns)))  # a name no column has
-    cells = (frame.with_row_index(number).filter(~lacking).unpivot(on=workers, index=[number, task], variable_name=number + "w",
-                                                                   value_name=number + "l").drop_nulls(number + "l"))
-    cells = cells.sort(number, maintain_order=True)
-    rows = cells.select(pl.col(task).alias("task"), pl.col(number + "w").alias("worker"), pl.col(number + "l").alias("label"))
-    asked, answered = set(frame[task].drop_nulls()), set(rows["task"].unique())
-    active = set(rows["worker"].unique())
-    return Raw(format="wide", rows=rows, tasks=in_order(asked - answered),
+        dropped["no worker"] = frame[""].count()
+    cells = frame.unpivot(on=workers, index=[row, task], variable_name=f"{row}w", value_name=f"{row}l").drop_nulls(f"{row}l")
+    cells = cells.sort(row, maintain_order=True)
+    rows = cells.select(task=task, worker=f"{row}w", label=f"{row}l")
+    answered, active = set(rows["task"]), set(rows["worker"])
+    return Raw(format="wide", rows=rows, tasks=[name for name in frame[task] if name not in answered],
                worker_ids=[name for name in workers if name not in active], notes=table.notes,
-               dropped={reason: count for reason, count in dropped.items() if count}, where=Cell(table.where, cells[number].to_numpy()))
+               dropped={reason: n for reason, n in dropped.items() if n}, where=Cell(table.where, cells[row].to_numpy()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +103,11 @@ class Cell:
 
 def write(data: Raw, out: Path) -> list[Path]:
     """A matrix with all tasks and workers, in the form the suffix asks for."""
-    out, rows = Path(out), rows_of(data, "wide")
-    if "worker" not in rows.columns:
-        raise BadCall("a wide table has a column for each worker, and these answers name none; long holds them")
-    rows = rows.select("task", "worker", "label").drop_nulls("label")
-    again = rows.select("task", "worker").is_duplicated()
-    if again.any():
-        task, worker = rows.row(again.arg_max())[:2]
-        raise BadCall(f"worker {worker!r} answered task {task!r} more than once; a wide table holds one answer, long holds all")
+    out, rows = Path(out), one_a_pair(rows_of(data, "wide", named=True), "a wide table")
     tasks = in_order({*rows["task"].unique(), *data.tasks})
     workers = in_order({*rows["worker"].unique(), *data.worker_ids})
     if len(tasks) * len(workers) > CELLS:
-        raise BadCall(f"{len(tasks)} tasks x {len(workers)} workers are too many cells for a wide table; long holds the answers only")
+        raise BadCall(f"{len(tasks)} tasks x {len(workers)} workers are too many cells for a wide table; choose long")
     key = "task"
     while key in workers:
         key += "_"

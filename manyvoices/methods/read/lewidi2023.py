@@ -1,0 +1,117 @@
+"""LeWiDi 2023 (SemEval 2023 task 11): HS-Brexit, MD-Agreement, ConvAbuse, ArMIS.
+
+    {id: {"text", "annotation task", "number of annotations", "annotations": "0,1,0", "annotators": "Ann1,Ann2,Ann3",
+          "lang", "hard_label", "soft_label": {"0": p, "1": p}, "split", "other_info": {...}}}
+
+One file, or a folder with NAME_train.json, NAME_dev.json, NAME_test.json, which are read as one data set.
+
+- Ids start again in every split; read together, tasks are called `train_1`, `dev_1`, ...
+- `hard_label` becomes the truth. It is the majority of these same answers, ties broken at random. In ConvAbuse the answers
+  are a severity from -3 to 1 and the hard label is 0 or 1 with another meaning (severity 1 is hard label 0): there it is
+  no truth, and the scale is ordinal.
+- In ConvAbuse the text is JSON in a string: each turn is a column of the items, and `text` holds them all.
+- Answers of the test phase are empty: missing labels.
+- Further questions in `other_info` (aggressiveness, offensiveness, kinds of abuse) are read with `--question`; without it the
+  main one is. Groups of annotators stand in the table of workers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+
+from ...core.dataset import Raw
+from ._columns import choose
+from ._lewidi import Entry, classes_of, load_entries, looks, raw_of
+from ._text import as_text, cautious, plain, short
+
+
+@cautious
+def recognise(path: Path) -> float:
+    """Entries whose annotations are one text."""
+    return looks(path, str)
+
+
+def lewidi2023(path: Path, *, question: str | None = None) -> Raw:
+    """Read a file or a folder of the 2023 edition.
+
+    Parameters
+    ----------
+    question
+        Which question to read: the main one, or one of `other_info`.
+    """
+    path = Path(path)
+    entries, name, notes = load_entries(path, str)
+    main, others = _questions(entries)
+    asked = main if question is None else choose(question, [main, *others], path)
+    if others:
+        notes.append(f"further questions: {', '.join(q for q in [main, *others] if q != asked)}; --question reads one of them")
+    raw = raw_of("lewidi2023", entries, lambda entry: _answers(entry, None if asked == main else asked),
+                 {"name": name, "question": asked}, notes)
+    seen = set(raw.rows["label"].drop_nulls())
+    classes, scale, unlike = classes_of(entries if asked == main else [], seen)
+    raw = replace(raw, classes=classes, scale=scale, workers=_workers(entries), notes=[*raw.notes, *unlike])
+    return _with_truth(raw, entries) if asked == main else raw
+
+
+def questions(path: Path) -> list[str]:
+    """What `--question` may be, the main question first."""
+    main, others = _questions(load_entries(Path(path), str)[0])
+    return [main, *others]
+
+
+def _questions(entries: list[Entry]) -> tuple[str, list[str]]:
+    main = next((e.content["annotation task"] for e in entries if isinstance(e.content.get("annotation task"), str)), "label")
+    return main, list(dict.fromkeys(key for entry in entries for key in _others(entry)))
+
+
+def _others(entry: Entry) -> dict[str, str]:
+    info = entry.get("other_info")
+    return next((part for key in ("other annotations", "other_annotations") if isinstance(part := info.get(key), dict)), {})
+
+
+def _answers(entry: Entry, other: str | None) -> list[tuple[str, str | None, None]]:
+    workers = entry.annotators()
+    said = entry.content["annotations"] if other is None else _others(entry).get(other, "")
+    said = as_text(said) if not isinstance(said, list | dict) else None
+    if said is None:  # kept back in the test phase
+        return [(worker, None, None) for worker in workers]
+    labels = [label.strip() for label in said.split(",")]
+    if len(labels) != len(workers):
+        raise entry.bad(f"{len(labels)} annotations ({short(said)}) of {len(workers)} annotators", "as many of one as of the other", said)
+    return [(worker, label, None) for worker, label in zip(workers, labels, strict=True)]
+
+
+def _with_truth(raw: Raw, entries: list[Entry]) -> Raw:
+    """Hard labels, unless they contradict an answer that all agree on: then they speak of other classes."""
+    truth = {}
+    for entry in entries:
+        try:
+            hard = as_text(entry.content.get("hard_label"))
+        except TypeError:
+            raise entry.bad(f"hard_label is {short(plain(entry.content['hard_label']))}", "a label") from None
+        if hard is None:
+            continue
+        said = {label for _, label, _ in _answers(entry, None)} - {None}
+        if raw.classes is None or (len(said) == 1 and hard not in said):
+            return replace(raw, notes=[*raw.notes, "hard_label has other classes than the answers and is not taken as truth"])
+        truth[entry.task] = hard
+    if not truth:
+        return raw
+    return replace(raw, truth=pl.DataFrame({"task": list(truth), "label": list(truth.values())}),
+                   notes=[*raw.notes, "the truth is hard_label, the majority of these same answers"])
+
+
+def _workers(entries: list[Entry]) -> pl.DataFrame | None:
+    """Worker and group, as lists in the order of annotators or as {annotator: group}."""
+    group: dict[str, str] = {}
+    for entry in entries:
+        workers, info = entry.annotators(), entry.get("other_info")
+        listed = next((value for key, value in info.items() if key.lower().replace("_", " ") == "annotators group"), "")
+        names = [name.strip() for name in listed.split(",")] if isinstance(listed, str) else []
+        if len(names) == len(workers):
+            group |= {worker: str(info.get(name, name)) for worker, name in zip(workers, names, strict=True)}
+        group |= {worker: info[worker] for worker in workers if isinstance(info.get(worker), str)}
+    return pl.DataFrame({"worker": list(group), "group": list(group.values())}) if group else None
