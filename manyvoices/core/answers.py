@@ -58,11 +58,6 @@ class Shard:
         return csr_array((data, column, self.start.astype(column.dtype)), shape=(self.size, len(self.workers) * self.classes))
 
     @cached_property
-    def held(self) -> np.ndarray:
-        """[t] 1 for a task with answers, else 0: tasks nobody answered have beliefs but teach a fit nothing."""
-        return (np.diff(self.start) > 0).astype(float)
-
-    @cached_property
     def task(self) -> np.ndarray:
         """[n] local task of each row."""
         return np.repeat(np.arange(self.size, dtype=np.int32), np.diff(self.start))
@@ -73,40 +68,56 @@ class Shard:
         wide = self.size * self.classes > np.iinfo(np.int32).max
         return self.task.astype(np.int64 if wide else np.int32) * self.classes + self.label
 
-    def tally(self, weight: np.ndarray | None = None) -> np.ndarray:
-        """Sum of a weight [n] of each answer (or the number of answers) by task and class: [t, K]."""
-        weight = self.weighted(weight)
-        return np.bincount(self.cell, weight, self.size * self.classes).reshape(self.size, self.classes).astype(float, copy=False)
+    def of_worker(self, x: np.ndarray) -> np.ndarray:
+        """What a row per worker says of each answer: [n]."""
+        return x.take(self.worker, axis=0)
+
+    def of_task(self, x: np.ndarray) -> np.ndarray:
+        """What a row per task says of each answer: [n]."""
+        return np.repeat(x, np.diff(self.start), axis=0)
 
     def at(self, table: np.ndarray) -> np.ndarray:
         """What a table [t, K] holds at each answer's task and class: [n]."""
         return table.ravel().take(self.cell)
 
-    def per_worker(self, x: np.ndarray | None = None) -> np.ndarray:
-        """Sum of x [n] (or the number of answers) by worker: [w]."""
-        return np.bincount(self.worker, self.weighted(x), len(self.workers)).astype(float, copy=False)
-
-    def per_habit(self, x: np.ndarray | None = None) -> np.ndarray:
-        """Sum of x [n] (or the number of answers) by worker and class said: [w, K]."""
-        flat = np.bincount(self.said.indices, self.weighted(x), len(self.workers) * self.classes)
-        return flat.reshape(-1, self.classes).astype(float, copy=False)
+    def tally(self, weight: np.ndarray | None = None) -> np.ndarray:
+        """Sum of a weight [n] of each answer (or the number of answers) by task and class: [t, K]."""
+        return spread(self.weighted(weight), self.label, self.start, self.classes)
 
     def per_task(self, x: np.ndarray | None = None) -> np.ndarray:
         """Sum of x [n] (or the number of answers) by task: [t]."""
-        x = self.weighted(x)
-        if x is None:
+        if x is None and self.count is None:
             return np.diff(self.start).astype(float)
-        sums = np.zeros(self.size)
-        filled = np.flatnonzero(np.diff(self.start))  # reduceat gives an empty run the value of the next one
-        if len(filled):
-            sums[filled] = np.add.reduceat(x, self.start[:-1][filled])
-        return sums
+        return spread(self.weighted(x), np.zeros(len(self.worker), np.int32), self.start, 1)[:, 0]
 
-    def weighted(self, x: np.ndarray | None) -> np.ndarray | None:
+    def per_worker(self, x: np.ndarray | None = None) -> np.ndarray:
+        """Sum of x [n] (or the number of answers) by worker: [w]."""
+        return spread(self.weighted(x), self.worker, None, len(self.workers))[0]
+
+    def per_habit(self, x: np.ndarray | None = None) -> np.ndarray:
+        """Sum of x [n] (or the number of answers) by worker and class said: [w, K]."""
+        return spread(self.weighted(x), self.said.indices, None, len(self.workers) * self.classes)[0].reshape(-1, self.classes)
+
+    def weighted(self, x: np.ndarray | None) -> np.ndarray:
         """x counted as often as its row was said."""
         if self.count is None:
-            return x
+            return ones(len(self.worker)) if x is None else x
         return self.count.astype(float) if x is None else x * self.count
+
+    def answered(self, x: np.ndarray) -> np.ndarray:
+        """The rows of x [t, ...] for tasks that have answers: the others have beliefs but teach a fit nothing."""
+        held = np.diff(self.start) > 0
+        return x if held.all() else x[held]
+
+
+def spread(x: np.ndarray, column: np.ndarray, start: np.ndarray | None, width: int) -> np.ndarray:
+    """Sum of x by row (those between two starts; None = one row) and column: a sparse matrix made dense, without the
+    interpreter lock and in half the time of np.bincount."""
+    from scipy.sparse import csr_array
+
+    column = column if column.dtype in (np.int32, np.int64) else column.astype(np.int32)
+    start = np.array([0, len(x)], column.dtype) if start is None else start.astype(column.dtype, copy=False)
+    return csr_array((x.astype(float, copy=False), column, start), shape=(len(start) - 1, width)).toarray()
 
 
 _ones = np.ones(0)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.answers import Shard
 from ..core.fold import by_task, by_worker, whole
-from .rows import softmax_logsum
+from .rows import column_sums, softmax_logsum
 from .tables import Beliefs, Start, beginning, clamp
 
 
@@ -30,9 +30,17 @@ class Coins:
 @dataclass
 class Counts:
     right: np.ndarray = by_worker()                     # [W, K]
-    said: np.ndarray = by_worker()                      # [W, K]
     prior: np.ndarray = whole()                         # [K]
     evidence: float = whole()
+
+
+@dataclass
+class Habits:
+    said: np.ndarray = by_worker()                      # [W, K] how often each worker said each class
+
+
+def habits(shard: Shard, _) -> Habits:
+    return Habits(shard.per_habit())
 
 
 def posterior(shard: Shard, params: Coins) -> tuple[np.ndarray, np.ndarray]:
@@ -40,17 +48,20 @@ def posterior(shard: Shard, params: Coins) -> tuple[np.ndarray, np.ndarray]:
     logits += params.log_prior
     clamp(logits, params.gold)
     probs, evidence = softmax_logsum(logits)
-    return probs, evidence + shard.per_task(params.base.ravel().take(shard.said.indices))
+    return probs, evidence + shard.said @ params.base.ravel()
+
+
+def sums(shard: Shard, probs: np.ndarray, evidence: np.ndarray | None = None) -> Counts:
+    return Counts(shard.per_habit(shard.at(probs)), column_sums(shard.answered(probs)),
+                  0.0 if evidence is None else float(shard.answered(evidence).sum()))
 
 
 def step(shard: Shard, params: Coins) -> Counts:
-    probs, evidence = posterior(shard, params)
-    return Counts(shard.per_habit(shard.at(probs)), shard.per_habit(), shard.held @ probs, float(shard.held @ evidence))
+    return sums(shard, *posterior(shard, params))
 
 
 def start(shard: Shard, params: Start) -> Counts:
-    probs = beginning(shard, params)
-    return Counts(shard.per_habit(shard.at(probs)), shard.per_habit(), shard.held @ probs, 0.0)
+    return sums(shard, beginning(shard, params))
 
 
 def beliefs(shard: Shard, params: Coins) -> Beliefs:

@@ -25,27 +25,55 @@ def tell(holds: str, count: int, iterations: int, value: float) -> None:
 
 
 def iterate(answers: Answers, step: Callable, update: Callable, params: Any, *, tol: float, iterations: int, holds: str,
-            monotone: bool = True, objective: Callable | None = None) -> tuple[Any, Any, Trace, bool]:
+            monotone: bool = True, objective: Callable | None = None, leap: Callable | None = None) -> tuple[Any, Any, Trace, bool]:
     """Alternate `sums = fold(step, params)` and `params = update(sums, params)`.
 
     The objective is that of `params`: `sums.evidence + params.penalty` unless another is given. It must rise by more than
     `tol` a task to go on. Gives the last params, their sums, the trace and whether it converged.
+
+    With `leap(p0, p1, p2)` every second update is followed by a jump along its path. A jump that lands lower than where the
+    path stood is taken back; the trace holds what was kept, so it rises with a jump as without.
     """
     check(tol=tol, iterations=iterations)
     enough = tol * max(int((answers.per_task() > 0).sum()), 1)
     values: list[float] = []
+    path, fallback, kept = [params], None, None
     for count in range(1, iterations + 1):
         sums = answers.fold(step, params)
         value = float(objective(sums, params) if objective else sums.evidence + params.penalty)
+        if fallback is not None and not value >= values[-1]:
+            params, fallback, path = fallback, None, [fallback]
+            continue
         if not math.isfinite(value):
             raise ManyVoicesError(f"the {holds} became {value} at step {count}: the fit diverged")
+        kept, leapt, fallback = (params, sums), fallback is not None, None
         values.append(value)
         tell(holds, count, iterations, value)
-        if len(values) > 1 and abs(values[-1] - values[-2]) <= enough:
+        if len(values) > 1 and not leapt and abs(values[-1] - values[-2]) <= enough:
             return params, sums, Trace(tuple(values), holds, monotone), True
-        if count < iterations:
-            params = update(sums, params)
-    return params, sums, Trace(tuple(values), holds, monotone), False
+        params = update(sums, params)
+        path.append(params)
+        if leap and len(path) == 3:
+            fallback, params = params, leap(*path)
+            path = [params]
+    return *kept, Trace(tuple(values), holds, monotone), False
+
+
+def squarem(flat: Callable, back: Callable) -> Callable:
+    """A leap for `iterate`: along the parabola through three points of the path (Varadhan and Roland 2008, their third step length).
+
+    `flat(params)` is one array, `back(array, params)` params again.
+    """
+    def leap(p0: Any, p1: Any, p2: Any) -> Any:
+        a, b, c = flat(p0), flat(p1), flat(p2)
+        first = b - a
+        bend = c - b - first
+        size = math.sqrt(float((bend * bend).sum()))
+        if size == 0:
+            return p2
+        length = max(math.sqrt(float((first * first).sum())) / size, 1.0)
+        return back(a + 2 * length * first + length**2 * bend, p2)
+    return leap
 
 
 def check(*, tol: float = 0.0, iterations: int = 1, **at_least_zero: float) -> None:

@@ -29,7 +29,7 @@ def moments(shard: Shard, _) -> Moments:
     value, n = values(shard), shard.per_task()
     total = shard.per_task(value)
     middle = total / np.maximum(n, 1)
-    square = shard.weighted((value - middle[shard.task]) ** 2)
+    square = shard.weighted((value - shard.of_task(middle)) ** 2)
     return Moments(n, total, float(square.sum()), float(np.maximum(n - 1, 0).sum()))
 
 

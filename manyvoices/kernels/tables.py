@@ -20,7 +20,7 @@ from ..core.errors import ManyVoicesError
 from ..core.fold import by_task, by_worker, whole
 from . import skills
 from .em import iterate
-from .rows import shares, softmax_logsum
+from .rows import column_sums, shares, softmax_logsum
 
 
 @dataclass
@@ -69,7 +69,8 @@ def step(shard: Shard, params: Tables) -> Counts:
 
 def sums(shard: Shard, probs: np.ndarray, evidence: np.ndarray | None = None) -> Counts:
     """What the M step needs of beliefs [t, K]."""
-    return Counts(expected(shard, probs), shard.held @ probs, 0.0 if evidence is None else float(shard.held @ evidence))
+    return Counts(expected(shard, probs), column_sums(shard.answered(probs)),
+                  0.0 if evidence is None else float(shard.answered(evidence).sum()))
 
 
 @dataclass

@@ -36,7 +36,7 @@ def step(shard: Shard, params: Weights) -> Votes:
 
 def weighted_shares(shard: Shard, weight: np.ndarray) -> np.ndarray:
     """Weighted votes as shares [t, K]. A vote with a negative weight speaks for all other classes alike."""
-    votes = shard.tally(weight[shard.worker])
+    votes = shard.tally(shard.of_worker(weight))
     lowest = votes.min(axis=1, initial=0.0)
     if lowest.any():
         votes -= lowest[:, None]
@@ -76,4 +76,4 @@ class Agreement:
 
 
 def agreement(shard: Shard, params: Outcome) -> Agreement:
-    return Agreement(shard.per_worker((params.chosen[shard.task] == shard.label).astype(float)))
+    return Agreement(shard.per_worker((shard.of_task(params.chosen) == shard.label).astype(float)))

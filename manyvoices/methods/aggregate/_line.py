@@ -50,8 +50,8 @@ class Latent:
 
 def latent(shard: Shard, params: Params):
     """Mean and variance of z for each task [t], and the log-evidence of each."""
-    scale, var = params.scale[shard.worker], params.var[shard.worker]
-    rest = shard.value - params.bias[shard.worker] - scale * params.mu
+    scale, var = shard.of_worker(params.scale), shard.of_worker(params.var)
+    rest = shard.value - shard.of_worker(params.bias) - scale * params.mu
     precision = 1 / params.tau2 + shard.per_task(scale**2 / var)
     pull = shard.per_task(scale * rest / var)
     fit = shard.per_task(rest**2 / var + np.log(2 * np.pi * var))
@@ -61,7 +61,7 @@ def latent(shard: Shard, params: Params):
 
 def step(shard: Shard, params: Params) -> Sums:
     mean, var, evidence = latent(shard, params)
-    z, square = mean[shard.task], (mean**2 + var)[shard.task]
+    z, square = shard.of_task(mean), (mean**2 + var)[shard.task]
     held = shard.per_task() > 0                # a task without answers says nothing about mu and tau
     return Sums(shard.per_worker(), shard.per_worker(z), shard.per_worker(square), shard.per_worker(shard.value),
                 shard.per_worker(shard.value**2), shard.per_worker(z * shard.value), float(mean[held].sum()),

@@ -39,12 +39,12 @@ class Counts(tables.Counts):
 
 def step(shard: Shard, params: tables.Tables) -> Counts:
     probs, evidence = tables.posterior(shard, params)
-    return Counts(**vars(tables.sums(shard, probs, evidence)), entropy=entropy(probs, shard.held))
+    return Counts(**vars(tables.sums(shard, probs, evidence)), entropy=entropy(shard.answered(probs)))
 
 
 def begin(shard: Shard, params: tables.Start) -> Counts:
     probs = tables.beginning(shard, params)
-    return Counts(**vars(tables.sums(shard, probs)), entropy=entropy(probs, shard.held))
+    return Counts(**vars(tables.sums(shard, probs)), entropy=entropy(shard.answered(probs)))
 
 
 def cbcc(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, communities: int = 3, mass: float = 1.0,

@@ -46,10 +46,10 @@ class Agreement:
 def agree(shard: Shard, params: Believed) -> Agreement:
     votes, effort = shard.tally(), shard.per_task()
     multi = effort > 1
-    same = params.consensus[shard.task] == shard.label
-    held = multi[shard.task]
+    same = shard.of_task(params.consensus) == shard.label
+    held = shard.of_task(multi)
     behind = votes[np.arange(shard.size), params.consensus]
-    return Agreement(shard.per_worker(np.where(held, shard.at(votes) - 1, 0.0)), shard.per_worker(np.where(held, effort[shard.task] - 1, 0.0)),
+    return Agreement(shard.per_worker(np.where(held, shard.at(votes) - 1, 0.0)), shard.per_worker(np.where(held, shard.of_task(effort) - 1, 0.0)),
                      shard.per_worker((held & same).astype(float)), shard.per_worker(held.astype(float)),
                      float((behind[multi] / effort[multi]).sum()))
 
@@ -68,7 +68,7 @@ class Mixed:
 
 
 def mix(shard: Shard, params: Parts) -> Mixed:
-    voted = shard.tally(params.weight[shard.worker])
+    voted = shard.tally(shard.of_worker(params.weight))
     total = voted.sum(axis=1, keepdims=True)
     miss = (1 - params.hit) / max(shard.classes - 1, 1)
     return Mixed((params.model * params.probs + voted * (params.hit - miss) + total * miss) / (params.model + total))

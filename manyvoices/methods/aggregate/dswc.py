@@ -39,12 +39,12 @@ class Counts(tables.Counts):
 
 def step(shard: Shard, params: tables.Tables) -> Counts:
     probs, _ = tables.posterior(shard, params)
-    return Counts(**vars(tables.sums(shard, probs)), entropy=entropy(probs, shard.held))
+    return Counts(**vars(tables.sums(shard, probs)), entropy=entropy(shard.answered(probs)))
 
 
 def begin(shard: Shard, params: tables.Start) -> Counts:
     probs = tables.beginning(shard, params)
-    return Counts(**vars(tables.sums(shard, probs)), entropy=entropy(probs, shard.held))
+    return Counts(**vars(tables.sums(shard, probs)), entropy=entropy(shard.answered(probs)))
 
 
 def dswc(answers: Answers, *, clusters: int = 5, tol: float = 1e-4, iterations: int = 10_000, restarts: int = 100, seed: int = 0) -> Consensus:

@@ -36,7 +36,7 @@ class Tested:
 
 
 def step(shard: Shard, params: Gold) -> Tested:
-    truth = params.gold[shard.task]
+    truth = shard.of_task(params.gold)
     return Tested(shard.per_worker((truth == shard.label).astype(float)), shard.per_worker((truth >= 0).astype(float)))
 
 

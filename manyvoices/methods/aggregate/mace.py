@@ -62,10 +62,11 @@ def mace(answers: Answers, *, fit: Literal["vb", "em"] = "vb", restarts: int = 1
     check(noise=noise, smoothing=smoothing, alpha=alpha - 1e-12, beta=beta - 1e-12, habit=habit - 1e-12)
     workers, classes = len(answers.workers), len(answers.classes)
     delta = smoothing / max(classes, 1)
+    said = answers.fold(coins.habits).said
 
     def update(sums: coins.Counts, params: coins.Coins) -> coins.Coins:
         knew = sums.right * -np.expm1(-params.gain)                    # P(did not spam | said the true class) = 1 - base / hit
-        spammed = np.maximum(sums.said - knew, 0)
+        spammed = np.maximum(said - knew, 0)
         counts = np.stack([spammed.sum(axis=1), knew.sum(axis=1)], axis=1)
         if fit == "vb":
             return params_of(normalise(exp_psi(counts + (alpha, beta))), normalise(exp_psi(spammed + habit)), gold, 0.0)
@@ -79,9 +80,9 @@ def mace(answers: Answers, *, fit: Literal["vb", "em"] = "vb", restarts: int = 1
                         holds="log-likelihood" if fit == "vb" else "log-likelihood, penalised by smoothing")
         if chosen is None or found[1].evidence > best:
             best, chosen = found[1].evidence, found
-    params, sums, trace, converged = chosen
+    params, _, trace, converged = chosen
     spam, habits = shares_of(params)
-    counts = sums.said.sum(axis=1)
+    counts = said.sum(axis=1)
     low, high = beta_interval(1 - spam, counts)
     skill = Scores("skill", "worker", answers.workers, 1 - spam, np.where(counts > 0, low, np.nan), np.where(counts > 0, high, np.nan),
                    answers.per_worker(), "competence: the share of answers not given by habit")

@@ -68,7 +68,7 @@ def lifted(square, workers: np.ndarray, everybody: int):
 
 
 def vote(shard: Shard, params: Weights) -> Votes:
-    return Votes(softmax_logsum(shard.tally(params.weight[shard.worker]))[0])
+    return Votes(softmax_logsum(shard.tally(shard.of_worker(params.weight)))[0])
 
 
 def mmsr(answers: Answers, *, tol: float = 1e-10, iterations: int = 10_000, max_memory: float = 8.0) -> Consensus:

@@ -46,7 +46,7 @@ def onecoin(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, smoot
     """
     check(smoothing=smoothing)
     classes = len(answers.classes)
-    update = m_step(smoothing, prior)
+    update = m_step(smoothing, prior, answers.per_worker())
     sums = answers.fold(coins.start, Start(gold))
     params = update(sums, coins.Coins(None, None, None, gold))
     if start is not None:
@@ -61,10 +61,10 @@ def onecoin(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, smoot
                         skill=skills.of_shares(answers, right), trace=trace, converged=converged)
 
 
-def m_step(smoothing: float, prior: str):
+def m_step(smoothing: float, prior: str, n: np.ndarray):
     def update(sums: coins.Counts, params: coins.Coins) -> coins.Coins:
         classes = len(sums.prior)
-        n, hits = sums.said.sum(axis=1), sums.right.sum(axis=1)
+        hits = sums.right.sum(axis=1)
         right = np.where(n + smoothing > 0, (hits + smoothing) / np.where(n + smoothing > 0, n + classes * smoothing, 1), 1 / classes)
         share = normalise(sums.prior) if prior == "free" else np.full(classes, 1 / classes)
         return params_of(right, share, classes, params.gold, smoothing)

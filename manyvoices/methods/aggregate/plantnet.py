@@ -57,8 +57,8 @@ class Round:
 
 
 def step(shard: Shard, params: Params) -> Round:
-    people = shard.tally(params.weight[shard.worker])
-    machine = shard.tally(params.machine[shard.worker])
+    people = shard.tally(shard.of_worker(params.weight))
+    machine = shard.tally(shard.of_worker(params.machine))
     if params.policy == "confident" and params.score is not None:
         machine *= (params.score >= params.threshold)[:, None]          # a missing score is NaN and never high enough
     votes = people if params.policy == "invalidating" else people + machine
@@ -71,9 +71,9 @@ def step(shard: Shard, params: Params) -> Round:
         doubted = confidence / np.maximum(total + machine.sum(axis=1), 1e-300)
         accuracy = np.where(doubted < params.theta_acc, doubted, accuracy)
     valid = (confidence > params.theta_conf) & (accuracy > params.theta_acc)
-    agrees = (shard.label == judged[shard.task]) & (params.weight[shard.worker] > 0)
-    author = np.zeros(len(agrees), bool) if params.author is None else shard.workers[shard.worker] == params.author[shard.task]
-    return Round(shares(votes), winner, valid, habit(shard, agrees & author & valid[shard.task]), habit(shard, agrees),
+    agrees = (shard.label == shard.of_task(judged)) & (shard.of_worker(params.weight) > 0)
+    author = np.zeros(len(agrees), bool) if params.author is None else shard.workers[shard.worker] == shard.of_task(params.author)
+    return Round(shares(votes), winner, valid, habit(shard, agrees & author & shard.of_task(valid)), habit(shard, agrees),
                  shard.per_worker(agrees.astype(float)))
 
 

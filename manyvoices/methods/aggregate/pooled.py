@@ -27,7 +27,7 @@ from ...core.consensus import Consensus
 from ...core.fold import by_task, whole
 from ...kernels import tied
 from ...kernels.em import check, iterate
-from ...kernels.rows import log, normalise, softmax_logsum
+from ...kernels.rows import column_sums, log, normalise, softmax_logsum
 from ...kernels.tables import Beliefs, Start, beginning, clamp
 
 
@@ -54,12 +54,12 @@ def posterior(shard: Shard, params: Params):
 
 def step(shard: Shard, params: Params) -> Counts:
     probs, evidence = posterior(shard, params)
-    return Counts(probs.T @ shard.tally(), shard.held @ probs, float(shard.held @ evidence))
+    return Counts(probs.T @ shard.tally(), column_sums(shard.answered(probs)), float(shard.answered(evidence).sum()))
 
 
 def begin(shard: Shard, params: Start) -> Counts:
     probs = beginning(shard, params)
-    return Counts(probs.T @ shard.tally(), shard.held @ probs, 0.0)
+    return Counts(probs.T @ shard.tally(), column_sums(shard.answered(probs)), 0.0)
 
 
 def beliefs(shard: Shard, params: Params) -> Beliefs:

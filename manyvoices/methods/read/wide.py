@@ -48,7 +48,7 @@ def recognise(path: Path) -> float:
     seen = set().union(*answers)
     cells = sum(bool(cell) for row in rows for cell in row[1:])
     sharing = sum(any(own & other for other in answers if other is not own) for own in answers) / len(answers)
-    if max(map(len, seen)) > 60 or len(seen) * 2 > cells + 2 or sharing < 0.8:
+    if max(map(len, seen)) > 60 or len(seen) * 2 > cells + 2 or sharing < 0.5:
         return 0.0
     return 0.4 if find(columns[:1], "task") or not columns[0].strip() else 0.3
 
