@@ -26,10 +26,10 @@ def read(source: Any, format: str | None = None, *, on: str | None = None, class
     rules = Rules(classes=None if classes is None else tuple(classes), missing=tuple(missing), strict=strict, repeats=repeats, scale=scale,
                   exclude_workers=tuple(exclude_workers), map_labels=tuple((map_labels or {}).items()), hash_workers=hash_workers,
                   hash_key=hash_key, classes_limit=classes_limit)
-    if on and on.startswith("disk") and isinstance(source, (str, Path)):
-        from .engines.disk import prepared
+    if on == "disk" and isinstance(source, (str, Path)):
+        from .preparation import prepared
 
-        return prepared(Path(source), format, rules, options)
+        return prepared(Path(source), lambda: coded(raw(source, format, options), rules), rules, options)
     data = coded(raw(source, format, options), rules)
     return data if on is None else placed(data, on)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import time
 from pathlib import Path
@@ -316,6 +317,13 @@ def parted(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return common, options
 
 
+class Lines(logging.Handler):
+    """What the library logs, as lines on stderr."""
+
+    def emit(self, record):
+        click.echo(record.getMessage(), err=True)
+
+
 def loaded(data: str, format: str | None, on: str | None, options: dict[str, Any]):
     """DATA with the reading options as the command line spells them."""
     from . import api
@@ -404,6 +412,9 @@ def progress(common: dict[str, Any]):
 def run(args: list[str] | None = None) -> int:
     """The command line with one line an error and the exit codes of the contract."""
     args = sys.argv[1:] if args is None else args
+    if "-q" not in args and "--quiet" not in args:
+        logging.getLogger("manyvoices").addHandler(Lines())
+        logging.getLogger("manyvoices").setLevel(logging.INFO)
     code, error, facts = 0, "", {}
     try:
         main.main(args, prog_name="manyvoices", standalone_mode=False)

@@ -198,7 +198,8 @@ class Answers:
         n = len(task) if count is None else int(count.sum())
         start = np.zeros(len(tasks) + 1, np.int64)
         np.cumsum(np.bincount(task, minlength=len(tasks)), out=start[1:])
-        shards = [_shard(a, b, start, worker, label, count, known, len(classes)) for a, b in cuts(start)]
+        rows = [(a, b, slice(int(start[a]), int(start[b]))) for a, b in cuts(start)]
+        shards = [shard_of(a, b, start, worker[r], label[r], None if count is None else count[r], known, len(classes)) for a, b, r in rows]
         return cls(tasks, workers, classes, scale, n, Here(shards))
 
     def fold(self, step: Callable, params: Any = None) -> Any:
@@ -280,25 +281,40 @@ def _sorted(task, worker, label, count, tasks: int, workers: int, classes: int):
     if np.issubdtype(label.dtype, np.floating):
         order = np.lexsort((label, worker, task))
         return task[order], worker[order], label[order], None if count is None else count[order]
-    worker_bits, label_bits = max(workers - 1, 1).bit_length(), max(classes - 1, 1).bit_length()
-    if max(tasks - 1, 1).bit_length() + worker_bits + label_bits > 63:
+    packing = Packing(tasks, workers, classes)
+    if not packing.fits:
         order = np.lexsort((label, worker, task))
         return task[order], worker[order], label[order], None if count is None else count[order]
-    key = task.astype(np.int64)
-    key <<= worker_bits
-    key |= worker
-    key <<= label_bits
-    key |= label.astype(np.int64)
+    key = packing.pack(task, worker, label)
     if count is None:
         key.sort()
     else:
         order = np.lexsort((count, key))
         key, count = key[order], count[order]
-    label = (key & ((1 << label_bits) - 1)).astype(narrow(classes))
-    key >>= label_bits
-    worker = (key & ((1 << worker_bits) - 1)).astype(np.int32)
-    key >>= worker_bits
-    return key.astype(np.int32 if tasks < 2**31 else np.int64), worker, label, count
+    return *packing.unpack(key), count
+
+
+class Packing:
+    """A row (task, worker, label) as one number: sorting numbers is how rows are sorted."""
+
+    def __init__(self, tasks: int, workers: int, classes: int):
+        self.bits = [max(n - 1, 1).bit_length() for n in (tasks, workers, classes)]
+        self.fits, self.classes = sum(self.bits) <= 63, classes
+
+    def pack(self, task: np.ndarray, worker: np.ndarray, label: np.ndarray) -> np.ndarray:
+        key = task.astype(np.int64)
+        key <<= self.bits[1]
+        key |= worker.astype(np.int64, copy=False)
+        key <<= self.bits[2]
+        key |= label.astype(np.int64, copy=False)
+        return key
+
+    def unpack(self, key: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        label = (key & ((1 << self.bits[2]) - 1)).astype(narrow(self.classes))
+        key = key >> self.bits[2]
+        worker = (key & ((1 << self.bits[1]) - 1)).astype(np.int32)
+        key >>= self.bits[1]
+        return key.astype(np.int32 if self.bits[0] < 32 else np.int64), worker, label
 
 
 def narrow(n: int):
@@ -317,13 +333,13 @@ def cuts(start: np.ndarray) -> list[tuple[int, int]]:
     return found or [(0, 0)]
 
 
-def _shard(a: int, b: int, start, worker, label, count, workers: int, classes: int) -> Shard:
-    rows = slice(int(start[a]), int(start[b]))
-    who, local = local_codes(worker[rows], workers)
+def shard_of(a: int, b: int, start: np.ndarray, worker: np.ndarray, label: np.ndarray, count: np.ndarray | None, workers: int,
+             classes: int) -> Shard:
+    """The shard of tasks a to b from their own sorted rows; `start` is that of all tasks."""
+    who, local = local_codes(worker, workers)
     interval = np.issubdtype(label.dtype, np.floating)
     return Shard(tasks=slice(a, b), workers=who, start=(start[a:b + 1] - start[a]).astype(np.int32), worker=local,
-                 label=None if interval else label[rows], value=label[rows] if interval else None,
-                 count=None if count is None else count[rows], classes=classes)
+                 label=None if interval else label, value=label if interval else None, count=count, classes=classes)
 
 
 def local_codes(worker: np.ndarray, workers: int) -> tuple[np.ndarray, np.ndarray]:

@@ -61,16 +61,9 @@ def coded(raw: Raw, rules: Rules) -> Dataset:
 def answers_of(rows: pl.DataFrame, raw: Raw, rules: Rules, scale: str, dropped: dict, messages: list) -> tuple[Answers, pl.DataFrame | None]:
     total = len(rows)
     named = "worker" in rows.columns
-    if rules.exclude_workers and named:
-        rows = left_out(rows, pl.col("worker").is_in(list(rules.exclude_workers)), "excluded workers", dropped)
-        if unknown := sorted(set(rules.exclude_workers) - set(raw.rows["worker"].unique().to_list())):
-            messages.append(f"{len(unknown)} workers to exclude have no answers: {', '.join(unknown[:5])}")
-    rows = without_missing(rows, raw, rules, dropped)
-    if raw.abstain:
-        rows = left_out(rows, pl.col("label").cast(pl.String).is_in(list(raw.abstain)), "abstentions", dropped)
-    if rules.map_labels and rows["label"].dtype == pl.String:
-        old, new = zip(*rules.map_labels, strict=True)
-        rows = rows.with_columns(pl.col("label").replace(list(old), list(new)))
+    if rules.exclude_workers and named and (unknown := sorted(set(rules.exclude_workers) - set(rows["worker"].unique().to_list()))):
+        messages.append(f"{len(unknown)} workers to exclude have no answers: {', '.join(unknown[:5])}")
+    rows = cleaned(rows, raw, rules, dropped)
     if named:
         rows = one_each(rows, raw, rules, dropped, messages)
     if scale == "interval":
@@ -96,6 +89,19 @@ def answers_of(rows: pl.DataFrame, raw: Raw, rules: Rules, scale: str, dropped: 
         return answers, None
     order = np.lexsort((label, worker if worker is not None else np.zeros(len(rows)), task))
     return answers, rows.select(extra)[order]
+
+
+def cleaned(rows: pl.DataFrame, raw: Raw, rules: Rules, dropped: dict) -> pl.DataFrame:
+    """What can be said of each row by itself: excluded workers, missing labels, abstentions, other names for labels."""
+    if rules.exclude_workers and "worker" in rows.columns:
+        rows = left_out(rows, pl.col("worker").is_in(list(rules.exclude_workers)), "excluded workers", dropped)
+    rows = without_missing(rows, raw, rules, dropped)
+    if raw.abstain:
+        rows = left_out(rows, pl.col("label").cast(pl.String).is_in(list(raw.abstain)), "abstentions", dropped)
+    if rules.map_labels and rows["label"].dtype == pl.String:
+        old, new = zip(*rules.map_labels, strict=True)
+        rows = rows.with_columns(pl.col("label").replace(list(old), list(new)))
+    return rows
 
 
 def left_out(rows: pl.DataFrame, mask: pl.Expr, reason: str, dropped: dict) -> pl.DataFrame:

@@ -49,24 +49,26 @@ def answers(table: Table, format: str, *, task: str | None = None, worker: str |
     if not frame.height:
         raise BadInput("no rows below the header", file=table.path, expected=TABLE)
 
-    keep, dropped, about = pl.repeat(True, frame.height, dtype=pl.Boolean, eager=True), {}, {}
-    if "question" in others and _several(frame, roles["task"]):
-        question = choose(question, frame["question"].drop_nulls().unique().to_list(), table.path)
-        others.remove("question")
-        keep, about = (frame["question"] == question).fill_null(False), {"question": question}
-        if frame["question"].null_count():
-            dropped["no question"] = frame["question"].null_count()
+    # New names first: a method of a column called `^x$` takes its name for a pattern.
+    rows = pl.DataFrame([frame[name].alias(role) for role, name in roles.items()]
+                        + [frame[name].alias(_free(name, others)) for name in others])
+    for role in roles:
+        if (rows[role] == "").any():
+            rows = rows.with_columns(pl.when(pl.col(role) != "").then(pl.col(role)))
+    keep, dropped, about = pl.repeat(True, rows.height, dtype=pl.Boolean, eager=True), {}, {}
+    if "question" in others and _several(rows):
+        question = choose(question, rows["question"].drop_nulls().unique().to_list(), table.path)
+        keep, about = (rows["question"] == question).fill_null(False), {"question": question}
+        if rows["question"].null_count():
+            dropped["no question"] = rows["question"].null_count()
+        rows = rows.drop("question")
     elif question is not None:
         raise Unknown.name("question", question, [])
-    for role in ("task", "worker"):
-        if role not in roles:
-            continue
-        lacking = frame[roles[role]].is_null() & keep
+    for role in [role for role in ("task", "worker") if role in roles]:
+        lacking = rows[role].is_null() & keep
         if lacking.any():
             dropped[f"no {role}"] = lacking.sum()
             keep = keep & ~lacking
-    rows = frame.select([pl.col(name).alias(role) for role, name in roles.items()]
-                        + [pl.col(name).alias(_free(name, others)) for name in others])
     if not keep.all():
         rows, where = rows.filter(keep), Kept(where, keep.arg_true())
     if not rows.height:
@@ -82,6 +84,9 @@ def answers(table: Table, format: str, *, task: str | None = None, worker: str |
 def _roles(table: Table, task: str | None, worker: str | None, label: str | None) -> dict[str, str]:
     """Role -> column, where no column plays two roles."""
     given, columns = {"task": task, "worker": worker, "label": label}, table.frame.columns
+    named = [name for name in given.values() if name is not None]
+    if len(set(named)) < len(named):
+        raise BadCall(f"--task, --worker and --label name different columns; given: {', '.join(named)}")
     roles: dict[str, str] = {}
     for role, name in given.items():
         if name is not None and name not in columns and name.strip() not in columns:
@@ -115,7 +120,7 @@ def one_by_one(rows: pl.DataFrame) -> pl.DataFrame:
     """Answers of workers that were counted together stand singly again."""
     if not {"worker", "count"} <= set(rows.columns):
         return rows
-    return rows.select(pl.exclude("count").repeat_by("count")).explode(pl.all())
+    return rows.filter(pl.col("count") > 0).select(pl.exclude("count").repeat_by("count")).explode(pl.all())
 
 
 def one_a_pair(rows: pl.DataFrame, format: str) -> pl.DataFrame:
@@ -140,19 +145,20 @@ def _free(name: str, others: list[str]) -> str:
     return name
 
 
-def _several(frame: pl.DataFrame, task: str) -> bool:
+def _several(rows: pl.DataFrame) -> bool:
     """A column `question` names questions if a task has several, or few serve many tasks; else it is the task's text."""
-    pairs = frame.select(task, "question").drop_nulls().unique()
-    names, tasks = pairs["question"].n_unique(), pairs[task].n_unique()
+    pairs = rows.select("task", "question").drop_nulls().unique()
+    names, tasks = pairs["question"].n_unique(), pairs["task"].n_unique()
     return names > 1 and (pairs.height > tasks or names * 5 <= tasks)
 
 
 def questions_in(table: Table, task: str | None = None) -> list[str]:
     """What `--question` may be; nothing where one question only is asked."""
-    task = task or find(table.frame.columns, "task")
-    if task not in table.frame.columns or "question" not in table.frame.columns or not _several(table.frame, task):
+    frame, task = table.frame, task or find(table.frame.columns, "task")
+    if task not in frame.columns or "question" not in frame.columns:
         return []
-    return sorted(table.frame["question"].drop_nulls().unique())
+    pairs = pl.DataFrame([frame[task].alias("task"), frame["question"]])
+    return sorted(pairs["question"].drop_nulls().unique()) if _several(pairs) else []
 
 
 def choose(question: str | None, names: Sequence[str], path: Path) -> str:
@@ -201,7 +207,7 @@ def side(path: Path, *roles: str) -> Table:
                            expected=f"the columns {', '.join(roles)}")
         names["label" if role == "truth" else role] = name
     rest = [name for name in table.frame.columns if name not in names.values() and name not in names]
-    frame = table.frame.select([pl.col(name).alias(role) for role, name in names.items()] + [pl.col(rest)])
+    frame = pl.DataFrame([table.frame[name].alias(role) for role, name in names.items()] + [table.frame[name] for name in rest])
     there = frame[roles[0]].is_not_null()
     if there.all():
         return replace(table, frame=frame)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import polars as pl
 from ...core.dataset import Raw
 from ...core.errors import BadInput
 from ...core.names import in_order, is_integer
-from ._text import as_text, parse_json, peek_json, plain, short
+from ._text import as_text, cautious, parse_json, peek_json, plain, short
 
 NAME = re.compile(r"(?P<set>.+?)_(?P<split>train|dev|val|test)(?P<rest>.*)\.json(\.gz)?", re.DOTALL)
 PAIRS = {("context", "statement"): ("premise", "hypothesis"), ("question1", "question2"): ("question1", "question2")}
@@ -65,7 +66,7 @@ def load_entries(path: Path, kind: type) -> tuple[list[Entry], str, list[str]]:
     """The entries of a file, or of all splits in a folder; the name of the set; notes."""
     files = [path]
     if path.is_dir():
-        files = [file for file in _splits(path) if looks(file, kind)]
+        files = [file for file in _splits(path) if cautious(lambda file: looks(file, kind))(file)]
         if not files:
             raise BadInput("no LeWiDi files", file=path, expected="NAME_train.json, NAME_dev.json or NAME_test.json")
     sets = {_set(file) for file in files}
@@ -143,10 +144,8 @@ def _content(entry: Entry) -> dict[str, str | None]:
     """The text, or its two sides; a conversation is both one text and its parts."""
     text = entry.content.get("text")
     if isinstance(text, str) and text.startswith("{"):
-        try:
+        with suppress(ValueError, RecursionError):  # a text may happen to begin with a brace
             text = json.loads(text)
-        except (ValueError, RecursionError):
-            pass  # a text that happens to begin with a brace
     if not isinstance(text, dict):
         return {"text": None if text is None else str(text)}
     parts = {name: value for name, value in text.items() if isinstance(value, str)}

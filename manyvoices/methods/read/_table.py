@@ -99,7 +99,6 @@ def _first_lines(text: str) -> list[Any]:
 
 def _read_csv(path: Path, data: bytes, notes: list[str], strip: bool) -> Table:
     data = data.lstrip(b"\r\n") if data[:1] in b"\r\n" else data
-    data = data if b"\n" in data else data.replace(b"\r", b"\n")
     separator = sniff(list(islice(_lines(data), 20)))
     with _any_length():
         header = next(csv.reader(_lines(data), delimiter=separator))
@@ -129,8 +128,8 @@ def _read_csv(path: Path, data: bytes, notes: list[str], strip: bool) -> Table:
 
 def _fast_csv(data: bytes, separator: str, columns: list[str]) -> pl.DataFrame | None:
     """One parallel read; nothing where the file is ragged or quoted in an unusual way."""
-    if data.count(b'"') % 2:
-        return None  # a quote left open: the fast reader would drop what follows without a word
+    if data.count(b'"') % 2 or data.count(b"\r") != data.count(b"\r\n"):
+        return None  # a quote left open would drop what follows without a word; a single return would not end a line
     try:
         frame = pl.read_csv(data, separator=separator, infer_schema=False, raise_if_empty=False)
     except _POLARS:
@@ -171,9 +170,8 @@ def _rows(path: Path, separator: str, width: int) -> Iterator[list[str | None]]:
 
 
 def _lines(data: bytes) -> io.TextIOWrapper:
-    """Lines of text, one at a time; those of an old Mac end in a carriage return."""
-    newline = "" if b"\n" in data else "\r"
-    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline=newline)
+    """Lines of text, one at a time, their ends left on."""
+    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="")
 
 
 @contextmanager
@@ -307,7 +305,7 @@ def _fast_json_lines(data: bytes) -> pl.DataFrame | None:
     try:
         names = decoder.decode(data[:data.find(b"\n") + 1 or None].decode())
         frame = pl.read_ndjson(data, schema=dict.fromkeys(names, pl.String))
-    except (*_POLARS, json.JSONDecodeError, TypeError):
+    except (*_POLARS, json.JSONDecodeError, RecursionError, TypeError):
         return None
     cells = frame.width * frame.height
     if data.count(b"{") != frame.height or data.count(b'":') != cells or any(frame.null_count().row(0)):
@@ -326,20 +324,25 @@ def _columns(records: Sequence[dict], path: Path, where: Where, start: int) -> t
             columns.append(pl.Series(name, [list(map(str, value)) for value in values], dtype=pl.List(pl.String)))
             continue
         try:
-            column = pl.Series(name, values, dtype=pl.String, strict=True)
+            column = pl.Series(values=values, dtype=pl.String, strict=True)
         except (TypeError, UnicodeEncodeError):
             at = next((i for i, value in enumerate(values) if isinstance(value, dict | list)), None)
             values = [_shown(value) for value in values]
             if at is not None:
                 nested[name] = start + at, values[at]
             try:
-                column = pl.Series(name, values, dtype=pl.String)
+                column = pl.Series(values=values, dtype=pl.String)
             except UnicodeEncodeError:
                 at = next(i for i, value in enumerate(values) if value and not value.isascii() and _broken(value))
                 raise BadInput(f"{where.unit} {where(start + at)[1]}: {name} {ascii(values[at])[:60]} holds half a character",
                                file=path, value=values[at], expected="surrogates in pairs") from None
-        columns.append(column.set((column == "").fill_null(False), None))
+        columns.append(_blank_is_null(column).alias(name))
     return pl.DataFrame(columns), nested
+
+
+def _blank_is_null(column: pl.Series) -> pl.Series:
+    """Of a column without a name: methods of a column called `^x$` take its name for a pattern."""
+    return column.set((column == "").fill_null(False), None)
 
 
 def _broken(text: str) -> bool:
@@ -354,22 +357,21 @@ def _read_parquet(path: Path) -> Table:
     except (*_POLARS, OSError) as error:
         raise BadInput(f"not a readable Parquet file ({str(error).splitlines()[0]})", file=path, expected=TABLE) from None
     columns, nested = [], {}
-    for column in frame:
-        name, kind = column.name, column.dtype
+    for name, kind in frame.schema.items():
+        column = frame[name].alias("")
         if kind.is_nested() and not (name == "frames" and kind == pl.List(pl.String)):
             texts = [None if v is None else json.dumps(v, ensure_ascii=False, default=str) for v in column.to_list()]
-            column = pl.Series(name, texts, dtype=pl.String)
-            if column.null_count() < len(column):
-                at = column.is_not_null().arg_max()
+            if any(texts):
+                at = next(i for i, text in enumerate(texts) if text)
                 nested[name] = at, texts[at]
+            column = pl.Series(values=texts, dtype=pl.String)
         elif not kind.is_nested():
             try:
-                column = (column.fill_nan(None) if kind.is_float() else column).cast(pl.String)
+                column = _blank_is_null((column.fill_nan(None) if kind.is_float() else column).cast(pl.String))
             except pl.exceptions.PolarsError:
                 raise BadInput(f"the column {short(name)} of type {kind} is not text", file=path, value=name,
                                expected="text or numbers") from None
-            column = column.set((column == "").fill_null(False), None)
-        columns.append(column)
+        columns.append(column.alias(name))
     return Table(path, pl.DataFrame(columns), Record(path), [], nested)
 
 

@@ -41,10 +41,10 @@ def cautious(recognise: Callable[[Path], float]) -> Callable[[Path], float]:
 
 def load(path: Path, expected: str = READABLE) -> tuple[bytes, list[str]]:
     """The whole file as UTF-8 without a mark, unpacked, and notes on what it was before."""
-    data = unpack(path, expected)
+    data, notes = to_utf8(unpack(path, expected), path)
     if not data.strip():
         raise BadInput("the file is empty", file=path, expected=expected)
-    return to_utf8(data, path)
+    return data, notes
 
 
 def unpack(path: Path, expected: str = READABLE) -> bytes:
@@ -114,7 +114,10 @@ def head(path: Path) -> tuple[str, bool]:
         whole = len(data) < GLANCE
     if data[:2] == b"\x1f\x8b":
         unzip = zlib.decompressobj(31)
-        data = unzip.decompress(data, GLANCE)
+        try:
+            data = unzip.decompress(data, GLANCE)
+        except zlib.error as error:
+            raise ValueError(str(error)) from None
         whole = unzip.eof
     marked = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), None)
     if marked:

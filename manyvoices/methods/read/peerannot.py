@@ -55,9 +55,11 @@ def recognise(path: Path) -> float:
 def _like_json(file: Path) -> bool:
     entries = peek_json(file)
     answers = [label for _, said in entries if isinstance(said, dict) for label in said.values()]
-    scalar = (str, bool, type(None)) if file.name in FILES else (Number, type(None))
-    return bool(entries) and all(key is not None and isinstance(said, dict) for key, said in entries) and all(
-        isinstance(label, scalar) for label in answers) and (bool(answers) or file.name in FILES)
+    if not entries or not all(key is not None and isinstance(said, dict) for key, said in entries):
+        return False
+    if file.name in FILES:  # the name speaks for it, so any label will do
+        return not any(isinstance(label, dict | list) for label in answers)
+    return bool(answers) and all(label is None or isinstance(label, Number) and is_integer(label) for label in answers)
 
 
 def _like_matrix(file: Path) -> bool:
@@ -65,7 +67,8 @@ def _like_matrix(file: Path) -> bool:
     lines = [line.split() for line in text.splitlines() if line.strip() and line[0] != "#"]
     lines = lines if whole or len(lines) < 2 else lines[:-1]
     values = {float(value) for line in lines for value in line}
-    return len({len(line) for line in lines}) == 1 and len(lines[0]) > 1 and all(v >= -1 and v == int(v) for v in values)
+    return (len({len(line) for line in lines}) == 1 and len(lines[0]) > 1 and all(v >= -1 and v == int(v) for v in values)
+            and (-1 in values or file.name in FILES))
 
 
 def peerannot(path: Path, *, layout: Literal["auto", "tasks", "workers", "matrix"] = "auto") -> Raw:

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from polars.selectors import by_name
 
 from ...core.dataset import Raw
 from ...core.errors import BadCall, BadInput
@@ -76,14 +77,15 @@ def wide(path: Path) -> Raw:
     frame, dropped = table.frame.with_row_index(row := "_" * (1 + max(map(len, table.frame.columns)))), {}
     lacking = frame[task].is_null()
     if lacking.any():
-        dropped["no task"] = sum(frame.filter(lacking).select(pl.col(workers).count()).row(0))
+        dropped["no task"] = sum(frame.filter(lacking)[workers].count().row(0))
         frame = frame.filter(~lacking)
     if "" in workers:
         workers.remove("")
         dropped["no worker"] = frame[""].count()
-    cells = frame.unpivot(on=workers, index=[row, task], variable_name=f"{row}w", value_name=f"{row}l").drop_nulls(f"{row}l")
-    cells = cells.sort(row, maintain_order=True)
-    rows = cells.select(task=task, worker=f"{row}w", label=f"{row}l")
+    names = by_name(*workers)  # a plain `^x$` would be taken for a pattern
+    cells = frame.unpivot(on=names, index=by_name(row, task), variable_name=f"{row}w", value_name=f"{row}l")
+    cells = cells.filter(cells[f"{row}l"].is_not_null()).sort(row, maintain_order=True)
+    rows = pl.DataFrame([cells[task].alias("task"), cells[f"{row}w"].alias("worker"), cells[f"{row}l"].alias("label")])
     answered, active = set(rows["task"]), set(rows["worker"])
     return Raw(format="wide", rows=rows, tasks=[name for name in frame[task] if name not in answered],
                worker_ids=[name for name in workers if name not in active], notes=table.notes,
@@ -119,5 +121,5 @@ def write(data: Raw, out: Path) -> list[Path]:
         frame = frame.with_columns(pl.Series(worker, column.tolist(), dtype=rows.schema["label"]))
     missing = [pl.lit(None, rows.schema["label"]).alias(name) for name in workers if name not in frame.columns]
     with writing(out.parent) as new:
-        write_table(frame.with_columns(missing).select(key, *workers), new(out.name), out.name)
+        write_table(frame.with_columns(missing)[[key, *workers]], new(out.name), out.name)
     return [out]
