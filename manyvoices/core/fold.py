@@ -37,13 +37,21 @@ def whole(**more) -> Any:
 
 
 def local(params: Any, shard) -> Any:
-    """The parameters as one shard sees them."""
+    """The parameters as one shard sees them. A shard that meets everybody sees the tables themselves, not copies."""
     if params is None:
         return None
     own = {"worker": shard.workers, "task": shard.tasks}
-    cut = {f.name: value[own[f.metadata["rows"]]] for f in fields(params)
-           if f.metadata["rows"] in own and (value := getattr(params, f.name)) is not None}
+    cut = {}
+    for f in fields(params):
+        rows = own.get(f.metadata["rows"])
+        if rows is not None and (value := getattr(params, f.name)) is not None and not whole_of(rows, value):
+            cut[f.name] = value[rows]
     return replace(params, **cut) if cut else params
+
+
+def whole_of(rows: Any, table: np.ndarray) -> bool:
+    """Whether these rows (ascending, each once) are all rows of the table."""
+    return not isinstance(rows, slice) and len(rows) == len(table)
 
 
 class Work:
@@ -70,7 +78,7 @@ def total(parts, tasks: int, workers: int, empty: Callable = np.empty) -> Any:
                 elif where == "task":
                     sums[name] = empty((tasks, *piece.shape[1:]), piece.dtype)
                 else:
-                    sums[name] = np.zeros((workers, *piece.shape[1:]), piece.dtype)
+                    sums[name] = np.zeros_like(piece, shape=(workers, *piece.shape[1:]))  # laid out in memory like the pieces
         for name, where in rows.items():
             piece = getattr(part, name)
             if piece is None:
@@ -78,7 +86,10 @@ def total(parts, tasks: int, workers: int, empty: Callable = np.empty) -> Any:
             if where == "task":
                 sums[name][task_rows] = piece
             elif where == "worker":
-                sums[name][worker_rows] += piece  # a shard lists each of its workers once
+                if whole_of(worker_rows, sums[name]):
+                    sums[name] += piece
+                else:
+                    sums[name][worker_rows] += piece  # a shard lists each of its workers once
             else:
                 sums[name] = piece if sums[name] is None else sums[name] + piece
     return kind(**sums)

@@ -13,7 +13,6 @@ import atexit
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..core.answers import Answers, Shard
-from .memory import cores, in_order
+from .memory import cores, in_order, pool
 
 BLOCK_ANSWERS = 1_000_000
 BIG = 64 << 20  # results above this many bytes live in a file too
@@ -48,8 +47,7 @@ class Disk:
         if self.threads == 1:
             yield from map(work, shards)
             return
-        with ThreadPoolExecutor(self.threads) as pool:
-            yield from in_order(pool, work, shards, ahead=self.threads + 1)
+        yield from in_order(pool(self.threads), work, shards, ahead=self.threads + 1)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         if np.prod(shape, dtype=float) * np.dtype(dtype).itemsize < BIG:

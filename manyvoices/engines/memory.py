@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
-
-import numpy as np
 
 from ..core.answers import Here, Shard
 
@@ -24,14 +23,16 @@ class Threads(Here):
         if self.threads == 1 or len(self.shards) == 1:
             yield from map(work, self.shards)
             return
-        with ThreadPoolExecutor(self.threads) as pool:
-            yield from in_order(pool, work, self.shards, ahead=2 * self.threads)
-
-    def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        return np.empty(shape, dtype)
+        yield from in_order(pool(self.threads), work, self.shards, ahead=2 * self.threads)
 
 
-def in_order(pool, work: Callable, shards, ahead: int) -> Iterator[Any]:
+@cache
+def pool(threads: int) -> ThreadPoolExecutor:
+    """One pool for all folds: a fold may take less time than starting threads does."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="manyvoices")
+
+
+def in_order(pool: ThreadPoolExecutor, work: Callable, shards: Iterable[Shard], ahead: int) -> Iterator[Any]:
     """Results in the order of the shards, at most `ahead` of them waiting, so that a slow sum holds back the workers."""
     waiting: deque = deque()
     for shard in shards:

@@ -76,10 +76,22 @@ def squarem(flat: Callable, back: Callable) -> Callable:
     return leap
 
 
+def positive(**values: float) -> None:
+    """Refuse option values that must be more than nothing."""
+    for name, value in values.items():
+        if not value > 0:
+            raise BadCall(f"{name} is {value}: give more than 0")
+
+
+def at_least_one(**values: float) -> None:
+    for name, value in values.items():
+        if not value >= 1:
+            raise BadCall(f"{name} is {value}: give at least 1")
+
+
 def check(*, tol: float = 0.0, iterations: int = 1, **at_least_zero: float) -> None:
     """Refuse option values no method can work with."""
-    if not iterations >= 1:
-        raise BadCall(f"iterations is {iterations}: give at least 1")
+    at_least_one(iterations=iterations)
     if not tol >= 0:
         raise BadCall(f"tol is {tol}: give 0 or more")
     for name, value in at_least_zero.items():

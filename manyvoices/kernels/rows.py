@@ -28,8 +28,9 @@ def column_sums(table: np.ndarray) -> np.ndarray:
 def normalise(table: np.ndarray, axis: int = -1) -> np.ndarray:
     """Sums to one along an axis; where there is nothing to share out, uniform."""
     total = table.sum(axis=axis, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(total > 0, table / np.where(total > 0, total, 1), 1 / max(table.shape[axis], 1))
+    if (total > 0).all():
+        return table / total  # keeps how the table is laid out in memory
+    return np.where(total > 0, table / np.where(total > 0, total, 1), 1 / max(table.shape[axis], 1))
 
 
 def shares(votes: np.ndarray) -> np.ndarray:

@@ -21,7 +21,9 @@ def starting_beliefs(answers: Answers, init: str, seed: int = 0, labels: np.ndar
         return None
     if init == "majority":
         return np.eye(len(answers.classes))[first_best(shares(answers.counts()))]
-    return np.random.default_rng(seed).dirichlet(np.ones(len(answers.classes)), len(answers.tasks))
+    beliefs, held = np.full((len(answers.tasks), len(answers.classes)), 1 / len(answers.classes)), answers.per_task() > 0
+    beliefs[held] = np.random.default_rng(seed).dirichlet(np.ones(len(answers.classes)), int(held.sum()))
+    return beliefs
 
 
 def known_workers(answers: Answers, start: Consensus) -> tuple[np.ndarray, np.ndarray]:

@@ -41,7 +41,8 @@ class Counts:
 def posterior(shard: Shard, params: Tables) -> tuple[np.ndarray, np.ndarray]:
     """P(truth | answers of the block) [t, K] and the log-evidence of each task [t]."""
     workers, classes = params.log_tables.shape[:2]
-    table = params.log_tables.transpose(0, 2, 1).reshape(workers * classes, classes)  # a row an answer (w, l), columns k
+    # a row an answer (w, l), columns k: no copy, since `expected` laid the counts out so and elementwise work keeps it
+    table = params.log_tables.transpose(0, 2, 1).reshape(workers * classes, classes)
     logits = shard.said @ table
     logits += params.log_prior
     clamp(logits, params.gold)

@@ -23,8 +23,10 @@ def spread(right: np.ndarray) -> np.ndarray:
 def proportional(right: np.ndarray, prior: np.ndarray) -> np.ndarray:
     """[..., K] accuracies to [..., K, K]: an error hits each other class as often as that class is true."""
     classes = len(prior)
-    others = np.maximum(1 - prior, 1e-12)[:, None]
-    return np.where(np.eye(classes) > 0, right[..., None] if classes > 1 else 1.0, (1 - right[..., None]) * prior / others)
+    errors = normalise(np.where(np.eye(classes) > 0, 0.0, prior))
+    if classes > 1:                                                          # where no other class is ever true, all alike
+        errors = np.where(errors.diagonal()[:, None] > 0, (1 - np.eye(classes)) / (classes - 1), errors)
+    return np.where(np.eye(classes) > 0, right[..., None] if classes > 1 else 1.0, (1 - right[..., None]) * errors)
 
 
 def tables(counts: np.ndarray, prior: np.ndarray, errors: str, smoothing: float) -> np.ndarray:

@@ -41,9 +41,9 @@ def weighted_shares(shard: Shard, weight: np.ndarray) -> np.ndarray:
     if lowest.any():
         votes -= lowest[:, None]
     votes = shares(votes)
-    flat = votes.max(axis=1, initial=0.0) - votes.min(axis=1, initial=1.0) < 1e-12   # weights that cancel: nobody has won
-    if flat.any() and (weight == 0).any():
-        votes[flat] = shares(shard.tally())[flat]
+    empty = shard.per_task(np.abs(weight)[shard.worker]) < 1e-12                    # nobody's vote weighs anything: all count alike
+    if empty.any():
+        votes[empty] = shares(shard.tally())[empty]
     return votes
 
 

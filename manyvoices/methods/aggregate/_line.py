@@ -112,7 +112,7 @@ def fit(answers: Answers, tol: float, iterations: int, free: bool, unit: float |
     tau2 = max(spread, 1e-8 * unit**2)
     first = with_priors(Params(np.zeros(workers), np.ones(workers), np.full(workers, tau2 / 2 + 1e-6 * unit**2), mu, tau2), free, unit)
     params, sums, trace, converged = iterate(answers, step, m_step(free, unit), first, tol=tol, iterations=iterations,
-                                             holds="log-posterior without constants")
+                                             holds="log-posterior without constants", monotone=False)
     found = answers.fold(beliefs, params)
     noise = np.sqrt(params.var)
     reach = 1.959963984540054 * np.sqrt(found.var)

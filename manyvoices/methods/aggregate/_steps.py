@@ -14,7 +14,7 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from ...core.answers import Answers, Shard
 from ...core.channels import Steps
-from ...core.consensus import Consensus, Trace, first_best
+from ...core.consensus import Consensus, first_best
 from ...core.fold import by_task, by_worker, whole
 from ...core.scores import Scores
 from ...kernels.em import iterate
@@ -52,7 +52,7 @@ def posterior(shard: Shard, params: Params):
 
 def step(shard: Shard, params: Params) -> Sums:
     probs, evidence = posterior(shard, params)
-    return Sums((shard.said.T @ probs).reshape(len(shard.workers), shard.classes, len(GRID)), float(evidence.sum()))
+    return Sums((shard.said.T @ probs).reshape(len(shard.workers), shard.classes, len(GRID)), float(shard.answered(evidence).sum()))
 
 
 def beliefs(shard: Shard, params: Params) -> Latent:
@@ -127,7 +127,7 @@ def fit(answers: Answers, tol: float, iterations: int, free: bool, rule: str) ->
         return params_at(better.x) if better.fun <= layout.fall(params.x, sums.counts)[0] else params
 
     params, sums, trace, converged = iterate(answers, step, update, params_at(beginning(answers, layout)), tol=tol, iterations=iterations,
-                                             holds="log-posterior without constants")
+                                             holds="log-posterior without constants", monotone=False)
     found = answers.fold(beliefs, params)
     thresholds, bias, noise, scale = layout.split(params.x)
     spread = np.sqrt(np.maximum(found.var, 1e-12))
@@ -138,10 +138,9 @@ def fit(answers: Answers, tol: float, iterations: int, free: bool, rule: str) ->
     n = answers.per_worker()
     low, high = fisher(skill, n)
     note = [f"bias {b:.4g}, scale {a:.4g}, noise {s:.4g}" for b, a, s in zip(bias, scale, noise, strict=True)]
-    # latent means depend on few answers: the trace of this fit is the mixture's on the grid, exact for it
     return Consensus.of(answers, probs=probs, chosen=chosen, channel=Steps(thresholds, found.mean, found.var, bias, scale, noise),
                         skill=Scores("skill", "worker", answers.workers, skill, low, high, n, note),
-                        trace=Trace(trace.values, trace.holds, True), converged=converged)
+                        trace=trace, converged=converged)
 
 
 def beginning(answers: Answers, layout: Layout) -> np.ndarray:

@@ -22,7 +22,7 @@ from ...core.answers import Answers
 from ...core.consensus import Consensus
 from ...kernels import tables
 from ...kernels.dirichlet import expected_log, kl
-from ...kernels.em import check
+from ...kernels.em import check, positive
 from ...kernels.starts import first_tables
 
 
@@ -43,7 +43,8 @@ def bcc(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, off: floa
     mass
         Prior count of each class.
     """
-    check(off=off - 1e-12, extra=extra, mass=mass - 1e-12)
+    check(extra=extra)
+    positive(off=off, mass=mass)
     classes = len(answers.classes)
     known = off + extra * np.eye(classes)
 

@@ -24,11 +24,10 @@ from scipy.special import logsumexp
 from ...core import channels
 from ...core.answers import Answers, Shard
 from ...core.consensus import Consensus
-from ...core.errors import BadCall
 from ...core.fold import whole
 from ...kernels import skills, tables
 from ...kernels.dirichlet import expected_log, log_beta
-from ...kernels.em import check, iterate
+from ...kernels.em import at_least_one, check, iterate, positive
 from ...kernels.rows import entropy
 
 
@@ -62,9 +61,9 @@ def cbcc(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, communit
     mass
         Prior count of each class.
     """
-    if communities < 1:
-        raise BadCall(f"communities is {communities}: give at least 1")
-    check(tol=tol, iterations=iterations, mass=mass - 1e-12)
+    check(tol=tol, iterations=iterations)
+    at_least_one(communities=communities)
+    positive(mass=mass)
     tables.room(answers, communities * len(answers.workers))
     habits = ways(communities, len(answers.classes))
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from ...core.answers import Answers
 from ...core.consensus import Consensus
-from ...core.errors import BadCall
 from ...kernels import tables, tied
+from ...kernels.em import at_least_one
 from ...kernels.rows import log, normalise
 
 
@@ -40,9 +40,7 @@ def classcond(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, hit
     mass
         Parameter of the Dirichlet prior on the class shares, at least 1.
     """
-    for name, value in (("hits", hits), ("misses", misses), ("mass", mass)):
-        if not value >= 1:
-            raise BadCall(f"{name} is {value}: give at least 1")
+    at_least_one(hits=hits, misses=misses, mass=mass)
 
     def update(sums: tables.Counts, params: tables.Tables) -> tables.Tables:
         classes = len(sums.prior)

@@ -25,7 +25,7 @@ from ...core.answers import Answers, Shard
 from ...core.channels import Coins
 from ...core.consensus import Consensus, first_best
 from ...core.fold import by_task, by_worker, whole
-from ...kernels.em import check
+from ...kernels.em import at_least_one
 from ...kernels.skills import of_shares
 
 
@@ -91,7 +91,7 @@ def crowdlab(answers: Answers, *, probs: np.ndarray, rounds: int = 1) -> Consens
     rounds
         1 takes the majority vote as the consensus; each further round takes the labels of the one before.
     """
-    check(iterations=rounds)
+    at_least_one(rounds=rounds)
     votes = answers.counts()
     consensus = majority(votes, probs)
     for _ in range(rounds):
@@ -129,5 +129,6 @@ def weigh(answers: Answers, votes: np.ndarray, probs: np.ndarray, consensus: np.
     error = float((first_best(probs)[multi] != consensus[multi]).mean()) if multi.any() else 0.0
     usual = float(effort[effort > 0].mean()) if (effort > 0).any() else 1.0
     model = max(1 - error / chance, 1e-6) * np.sqrt(usual)
-    omega = model / (model + weight.sum() * usual / max(len(weight), 1))
+    busy = weight[answers.per_worker() > 0]
+    omega = model / (model + (float(busy.mean()) if len(busy) else 0.0) * usual)
     return found, weight, model, hit, omega

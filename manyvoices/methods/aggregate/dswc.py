@@ -63,49 +63,60 @@ def dswc(answers: Answers, *, clusters: int = 5, tol: float = 1e-4, iterations: 
     seed
         For the disturbed starts.
     """
-    em.check(tol=tol, iterations=iterations)
-    if not 1 <= clusters <= max(len(answers.workers), 1):
-        raise BadCall(f"clusters is {clusters}: give 1 to {len(answers.workers)}, the number of workers")
+    em.check(tol=tol, iterations=iterations, restarts=restarts)
+    able, held = int((answers.per_worker() > 0).sum()), answers.per_task() > 0
+    if not 1 <= clusters <= max(able, 1):
+        raise BadCall(f"clusters is {clusters}: give 1 to {able}, the number of workers with answers")
     tables.room(answers)
     rng, disturbed = np.random.default_rng(seed), None
     for _ in range(restarts + 1):
         found = fit(answers, clusters, tol, iterations, disturbed)
-        if len(answers.classes) == 1 or len(np.unique(found.codes)) > 1 or len(answers.tasks) <= 1:
+        if len(answers.classes) <= 1 or len(np.unique(found.codes[held])) > 1 or held.sum() <= 1:
             break
-        votes = normalise(answers.counts())
-        disturbed = normalise(np.clip(votes + rng.normal(0, 0.1, votes.shape), 0, 1))
+        disturbed = normalise(answers.counts())
+        disturbed[held] = normalise(np.clip(disturbed[held] + rng.normal(0, 0.1, disturbed[held].shape), 0, 1))
     return found
 
 
 def fit(answers: Answers, clusters: int, tol: float, iterations: int, disturbed: np.ndarray | None) -> Consensus:
-    tasks, workers = int((answers.per_task() > 0).sum()), len(answers.workers)
+    n, tasks, converged = answers.per_worker(), int((answers.per_task() > 0).sum()), False
+    busy = np.flatnonzero(n)                                           # workers without answers are in no cluster
     sums = answers.fold(begin, tables.Start(None, disturbed))
-    counts = padded(sums)                                              # [W, K, K] under the beliefs of this round
+    counts = padded(sums)[busy]                                        # [W, K, K] under the beliefs of this round
     group = grouped(normalise(counts), clusters)
-    shown = np.stack([clusters / max(workers, 1) * normalise(counts)[group == c].sum(axis=0) for c in range(clusters)])
+    shown = np.stack([clusters / max(len(busy), 1) * normalise(counts)[group == c].sum(axis=0) for c in range(clusters)])
     member = np.eye(clusters)[group]                                   # phi [W, L]
-    prior, share = sums.prior / max(tasks, 1), member.mean(axis=0)
+    prior, share = sums.prior / max(tasks, 1), shares_of(member)
     values: list[float] = []
     for turn in range(iterations):
         logs = np.log(shown + DELTA)
         # theta is asked of the old phi, phi of the counts that the old theta gave
         per_worker = np.einsum("wc,ckm->wkm", member, logs)
-        params = tables.Tables(per_worker, np.log(prior + DELTA) + DELTA * per_worker.sum(axis=(0, 2)))
+        everybody = np.zeros((len(n), *shown.shape[1:]))
+        everybody[busy] = per_worker
+        params = tables.Tables(everybody, np.log(prior + DELTA) + DELTA * per_worker.sum(axis=(0, 2)))
         fits = np.einsum("wkm,ckm->wc", counts, logs) + np.log(share + DELTA)
         sums = answers.fold(step, params)
-        counts, member = padded(sums), np.exp(fits - fits.max(axis=1, keepdims=True))
+        counts, member = padded(sums)[busy], np.exp(fits - fits.max(axis=1, keepdims=True))
         member /= member.sum(axis=1, keepdims=True)
         together = np.einsum("wc,wkm->ckm", member, counts)
-        shown, prior, share = normalise(together), sums.prior / max(tasks, 1), member.mean(axis=0)
+        shown, prior, share = normalise(together), sums.prior / max(tasks, 1), shares_of(member)
         values.append(float((together * np.log(shown + DELTA)).sum() + (sums.prior * np.log(prior + DELTA)).sum()
                             + (member * np.log(share + DELTA)).sum() + sums.entropy - (member * np.log(member + DELTA)).sum()))
         em.tell("evidence lower bound", turn + 1, iterations, values[-1])
         if turn and 0 <= values[-1] - values[-2] < tol:
+            converged = True
             break
-    of = member.argmax(axis=1)
-    scores = skills.of_tables(answers, sums.counts, shown[of], normalise(sums.prior), note=[f"cluster {c + 1} of {clusters}" for c in of])
+    of = np.full(len(n), share.argmax())                               # a worker without answers is shown in the largest cluster
+    of[busy] = member.argmax(axis=1)
+    note = [f"cluster {c + 1} of {clusters}" if m else "" for c, m in zip(of, n, strict=True)]
+    scores = skills.of_tables(answers, sums.counts, shown[of], normalise(sums.prior), note=note)
     return Consensus.of(answers, probs=answers.fold(tables.beliefs, params).probs, channel=channels.Tables(shown, of), prior=normalise(sums.prior),
-                        skill=scores, trace=Trace(tuple(values), "evidence lower bound"), converged=turn + 1 < iterations)
+                        skill=scores, trace=Trace(tuple(values), "evidence lower bound"), converged=converged)
+
+
+def shares_of(member: np.ndarray) -> np.ndarray:
+    return member.mean(axis=0) if len(member) else np.full(member.shape[1], 1 / member.shape[1])
 
 
 def padded(sums: Counts) -> np.ndarray:

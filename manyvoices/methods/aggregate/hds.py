@@ -26,7 +26,7 @@ from ...core.consensus import Consensus
 from ...core.fold import whole
 from ...kernels import tables
 from ...kernels.dirichlet import expected_log, kl
-from ...kernels.em import check
+from ...kernels.em import positive
 
 
 @dataclass
@@ -53,14 +53,16 @@ def hds(answers: Answers, *, tol: float = 1e-6, iterations: int = 200, mass: flo
     learn_prior
         Estimate the habits; without it they stay at 1/2 + 2 on the diagonal, which is `bcc`.
     """
-    check(mass=mass - 1e-12, shape=shape - 1e-12, rate=rate - 1e-12)
+    positive(mass=mass, shape=shape, rate=rate)
     classes = len(answers.classes)
 
     def update(sums: tables.Counts, params: Params) -> Params:
         nu, alpha = mass + sums.prior, params.habits + sums.counts
         logs, habits = expected_log(alpha), params.habits
         if learn_prior:
-            habits = best_habits(habits, logs.mean(axis=0), len(alpha), shape, rate)
+            busy = sums.counts.any(axis=(1, 2))                       # idle workers are as the habits say, whatever these become
+            alpha, seen = alpha[busy], logs[busy]
+            habits = best_habits(habits, seen.mean(axis=0), len(seen), shape, rate) if len(seen) else habits
         penalty = -kl(nu, np.full(classes, mass)) - kl(alpha, habits)
         if learn_prior:
             penalty += float((xlogy(shape, rate) - gammaln(shape) + (shape - 1) * np.log(habits) - rate * habits).sum())

@@ -22,7 +22,7 @@ from ...core.answers import Answers
 from ...core.channels import Coins
 from ...core.consensus import Consensus
 from ...kernels import skills, votes
-from ...kernels.em import check
+from ...kernels.em import at_least_one
 
 
 def iwmv(answers: Answers, *, rounds: int = 10, weight_transform: Literal["none", "li_yu"] = "none", ties: str = "lowest",
@@ -40,7 +40,7 @@ def iwmv(answers: Answers, *, rounds: int = 10, weight_transform: Literal["none"
     seed
         For random ties.
     """
-    check(iterations=rounds)
+    at_least_one(rounds=rounds)
     ids = votes.task_numbers(answers.tasks, ties, seed)
     found = answers.fold(votes.step, votes.Weights(np.ones(len(answers.workers)), ids, ties))
     converged, skill = False, None

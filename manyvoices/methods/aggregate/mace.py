@@ -22,10 +22,9 @@ import numpy as np
 from ...core.answers import Answers
 from ...core.channels import Spam
 from ...core.consensus import Consensus
-from ...core.errors import BadCall
 from ...core.scores import Scores
 from ...kernels import coins
-from ...kernels.em import check, iterate
+from ...kernels.em import at_least_one, check, iterate, positive
 from ...kernels.rows import log, normalise
 from ...kernels.skills import beta_interval
 
@@ -57,9 +56,9 @@ def mace(answers: Answers, *, fit: Literal["vb", "em"] = "vb", restarts: int = 1
     seed
         Each start has its own stream drawn from this one.
     """
-    if restarts < 1:
-        raise BadCall(f"restarts is {restarts}: give at least 1")
-    check(noise=noise, smoothing=smoothing, alpha=alpha - 1e-12, beta=beta - 1e-12, habit=habit - 1e-12)
+    at_least_one(restarts=restarts)
+    check(noise=noise, smoothing=smoothing)
+    positive(alpha=alpha, beta=beta, habit=habit)
     workers, classes = len(answers.workers), len(answers.classes)
     delta = smoothing / max(classes, 1)
     said = answers.fold(coins.habits).said
@@ -72,10 +71,11 @@ def mace(answers: Answers, *, fit: Literal["vb", "em"] = "vb", restarts: int = 1
             return params_of(normalise(exp_psi(counts + (alpha, beta))), normalise(exp_psi(spammed + habit)), gold, 0.0)
         return params_of(normalise(counts + delta), normalise(spammed + delta), gold, delta)
 
-    best, chosen = -np.inf, None
+    best, chosen, busy = -np.inf, None, answers.per_worker() > 0
     for rng in np.random.default_rng(seed).spawn(restarts):
-        first = params_of(normalise(1 + noise * rng.random((workers, 2))), normalise(1 + noise * rng.random((workers, classes))), gold,
-                          delta if fit == "em" else 0.0)
+        drawn = np.ones((workers, 2 + classes))
+        drawn[busy] += noise * rng.random((int(busy.sum()), 2 + classes))        # idle workers take nothing from the stream
+        first = params_of(normalise(drawn[:, :2]), normalise(drawn[:, 2:]), gold, delta if fit == "em" else 0.0)
         found = iterate(answers, coins.step, update, first, tol=tol, iterations=iterations, monotone=fit == "em",
                         holds="log-likelihood" if fit == "vb" else "log-likelihood, penalised by smoothing")
         if chosen is None or found[1].evidence > best:

@@ -27,7 +27,7 @@ from ...core.errors import ManyVoicesError
 from ...core.fold import by_task, by_worker, whole
 from ...kernels import skills
 from ...kernels.em import check, tell
-from ...kernels.rows import softmax_logsum
+from ...kernels.rows import shares, softmax_logsum
 
 
 @dataclass
@@ -68,7 +68,10 @@ def lifted(square, workers: np.ndarray, everybody: int):
 
 
 def vote(shard: Shard, params: Weights) -> Votes:
-    return Votes(softmax_logsum(shard.tally(shard.of_worker(params.weight)))[0])
+    weight = shard.of_worker(params.weight)
+    votes = softmax_logsum(shard.tally(weight))[0]
+    empty = shard.per_task(np.abs(weight)) < 1e-12             # nobody who could be compared with another: all votes count alike
+    return Votes(np.where(empty[:, None], shares(shard.tally()), votes))
 
 
 def mmsr(answers: Answers, *, tol: float = 1e-10, iterations: int = 10_000, max_memory: float = 8.0) -> Consensus:
@@ -133,8 +136,10 @@ def rank_one(rows: np.ndarray, cols: np.ndarray, agree: np.ndarray, workers: int
         if moved < tol:
             converged = True
             break
-    scale = np.sqrt(np.linalg.norm(u) / max(np.linalg.norm(v), 1e-300))
-    return u / max(scale, 1e-300) * signs(rows, cols, agree, workers), converged
+    known = degree > 0                                         # one who shares no task with anybody has skill 0
+    scale = np.sqrt(np.linalg.norm(u[known]) / max(np.linalg.norm(v[known]), 1e-300))
+    skill = np.where(known, u / max(scale, 1e-300) * signs(rows, cols, agree, known), 0.0)
+    return skill if skill.sum() >= 0 else -skill, converged
 
 
 def trimmed_means(size: np.ndarray, other: np.ndarray, current: np.ndarray, start: np.ndarray, trim: int) -> np.ndarray:
@@ -153,16 +158,19 @@ def trimmed_means(size: np.ndarray, other: np.ndarray, current: np.ndarray, star
     return new
 
 
-def signs(rows: np.ndarray, cols: np.ndarray, agree: np.ndarray, workers: int) -> np.ndarray:
-    """Signs of the leading eigenvector of the agreements, so turned that workers are right on the whole."""
-    if workers < 3:
+def signs(rows: np.ndarray, cols: np.ndarray, agree: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Signs of the leading eigenvector of the agreements; of two workers who disagree nobody can say who is right."""
+    workers = len(known)
+    if known.sum() < 3:
         return np.ones(workers)
     matrix = csr_array((agree, (rows, cols)), shape=(workers, workers))
-    vector, shift = np.ones(workers) / np.sqrt(workers), float(np.abs(matrix).sum(axis=1).max())
+    vector, shift = known / np.sqrt(known.sum()), float(np.abs(matrix).sum(axis=1).max())
     for _ in range(200):  # power iteration on matrix + shift: the start favours workers who agree with the rest
         new = matrix @ vector + shift * vector
-        new /= np.linalg.norm(new)
+        if (size := float(np.linalg.norm(new))) <= 1e-12 * shift:
+            break
+        new /= size
         if np.linalg.norm(new - vector) < 1e-12:
             break
         vector = new
-    return np.where(vector < 0, -1.0, 1.0) * (1.0 if vector.sum() >= 0 else -1.0)
+    return np.where(vector < 0, -1.0, 1.0)

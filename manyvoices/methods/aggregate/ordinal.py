@@ -45,6 +45,6 @@ def ordinal(answers: Answers, *, tol: float = 1e-6, iterations: int = 300, scale
     """
     check(tol=tol, iterations=iterations)
     if answers.scale == "interval":
-        free = scale == "yes" or (scale == "auto" and answers.n >= 20 * max(len(answers.workers), 1))
+        free = scale == "yes" or (scale == "auto" and answers.n >= 20 * max(int((answers.per_worker() > 0).sum()), 1))
         return _line.fit(answers, tol, iterations, free, unit)
     return _steps.fit(answers, tol, iterations, scale == "yes", rule)

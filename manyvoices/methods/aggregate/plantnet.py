@@ -36,6 +36,7 @@ from ...kernels.rows import shares
 @dataclass
 class Params:
     weight: np.ndarray = by_worker()                      # [W] of people; 0 for the machine unless it is one of them
+    person: np.ndarray = by_worker()                      # [W]
     machine: np.ndarray = by_worker()                     # [W] its weight in the vote
     score: np.ndarray | None = by_task(default=None)      # [T] how sure the machine was
     author: np.ndarray | None = by_task(default=None)     # [T] worker code of the author
@@ -71,9 +72,9 @@ def step(shard: Shard, params: Params) -> Round:
         doubted = confidence / np.maximum(total + machine.sum(axis=1), 1e-300)
         accuracy = np.where(doubted < params.theta_acc, doubted, accuracy)
     valid = (confidence > params.theta_conf) & (accuracy > params.theta_acc)
-    agrees = (shard.label == shard.of_task(judged)) & (shard.of_worker(params.weight) > 0)
+    agrees = (shard.label == shard.of_task(judged)) & shard.of_worker(params.person)
     author = np.zeros(len(agrees), bool) if params.author is None else shard.workers[shard.worker] == shard.of_task(params.author)
-    return Round(shares(votes), winner, valid, habit(shard, agrees & author & shard.of_task(valid)), habit(shard, agrees),
+    return Round(shares(np.maximum(votes, 0)), winner, valid, habit(shard, agrees & author & shard.of_task(valid)), habit(shard, agrees),
                  shard.per_worker(agrees.astype(float)))
 
 
@@ -124,15 +125,15 @@ def plantnet(answers: Answers, *, alpha: float = 0.5, beta: float = 0.2, theta_c
     as_people = ai_policy == "worker"
     machine = np.where(is_machine & (not as_people), 0.0 if ai_policy == "ignored" else ai_weight, 0.0)
     person = ~is_machine | as_people
-    base = Params(np.where(person, np.log(2.1), 0.0), machine, score, author, ai_policy, ai_threshold, theta_conf, theta_acc)
+    base = Params(np.where(person, np.log(2.1), 0.0), person, machine, score, author, ai_policy, ai_threshold, theta_conf, theta_acc)
     found = answers.fold(step, base)
-    first, converged = found.winner if compat else None, False
+    first, converged, held = found.winner if compat else None, False, int((answers.per_task() > 0).sum())
     known = classes_known(found)
     for turn in range(iterations):
         weight = np.where(person, known**alpha - known**beta + np.log(2.1), 0.0)
-        found = answers.fold(step, Params(weight, machine, score, author, ai_policy, ai_threshold, theta_conf, theta_acc, first))
+        found = answers.fold(step, Params(weight, person, machine, score, author, ai_policy, ai_threshold, theta_conf, theta_acc, first))
         before, known = known, classes_known(found)
-        if np.abs(known - before).sum() <= tol * max(len(answers.tasks), 1) and turn > 5:
+        if np.abs(known - before).sum() <= tol * max(held, 1) and turn > 5:
             converged = True
             break
     chosen = found.winner if output_unvalidated else np.where(found.valid, found.winner, -1)

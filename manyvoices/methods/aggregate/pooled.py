@@ -89,7 +89,7 @@ def pooled(answers: Answers, *, errors: Literal["matrix", "diagonal", "coin", "f
         return Params(log(found), log(prior), params.gold, smoothing * float(log(found).sum()) if smoothing else 0.0)
 
     params = update(answers.fold(begin, Start(gold)), Params(None, None, gold))
-    params, _, trace, converged = iterate(answers, step, update, params, tol=tol, iterations=iterations, monotone=not errors.startswith("flat"),
+    params, _, trace, converged = iterate(answers, step, update, params, tol=tol, iterations=iterations, monotone=False,
                                           holds="log-likelihood, penalised by smoothing" if smoothing else "log-likelihood")
     everybody = np.zeros(1 if answers.workers is None else len(answers.workers), np.int64)
     return Consensus.of(answers, probs=answers.fold(beliefs, params).probs, channel=Tables(np.exp(params.log_table)[None], everybody),

@@ -59,6 +59,6 @@ def wds(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, smoothing
         return tables.Tables(log(found), log(normalise(sums.prior)), params.gold, smoothing * float(log(found).sum()) if smoothing else 0.0)
 
     fitted = tables.fit(answers, update, blank=tables.Tables(None, None, gold), tol=tol, iterations=iterations,
-                        holds="log-likelihood of the Dawid-Skene fit")
+                        holds="log-likelihood of the Dawid-Skene fit", monotone=False)
     diagonal = np.einsum("wkk->wk", fitted.confusions)
     return replace(fitted, probs=answers.fold(vote, Trust(np.ascontiguousarray(diagonal))).probs)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
+from polars import selectors
 
 from ...core.dataset import Raw
 from ...core.errors import BadCall, BadInput, Unknown
@@ -15,9 +16,9 @@ from ._table import TABLE, Table, Where, read_table
 from ._text import short
 
 SPELLINGS = {  # the commonest first
-    "task": ("task", "task_id", "taskid", "item", "item_id", "itemid", "example", "example_id", "instance", "instance_id",
-             "sample", "sample_id", "unit", "unit_id", "object", "object_id", "document", "document_id", "doc_id",
-             "text_id", "comment_id", "image_id", "question_id", "id"),
+    "task": ("task", "task_id", "taskid", "item", "item_id", "itemid", "example", "example_id", "instance",
+             "instance_id", "sample", "sample_id", "unit", "unit_id", "object", "object_id", "document", "document_id",
+             "doc_id", "text_id", "comment_id", "image_id", "question_id", "id"),
     "worker": ("worker", "worker_id", "workerid", "annotator", "annotator_id", "annotatorid", "rater", "rater_id",
                "performer", "performer_id", "user", "user_id", "userid", "username", "coder", "coder_id", "judge",
                "judge_id", "labeler", "labeler_id", "labeller", "labeller_id", "participant", "participant_id"),
@@ -55,7 +56,8 @@ def answers(table: Table, format: str, *, task: str | None = None, worker: str |
     for role in roles:
         if (rows[role] == "").any():
             rows = rows.with_columns(pl.when(pl.col(role) != "").then(pl.col(role)))
-    keep, dropped, about = pl.repeat(True, rows.height, dtype=pl.Boolean, eager=True), {}, {}
+    keep, about = pl.repeat(True, rows.height, dtype=pl.Boolean, eager=True), {}
+    dropped: dict[str, int] = {}
     if "question" in others and _several(rows):
         question = choose(question, rows["question"].drop_nulls().unique().to_list(), table.path)
         keep, about = (rows["question"] == question).fill_null(False), {"question": question}
@@ -67,7 +69,7 @@ def answers(table: Table, format: str, *, task: str | None = None, worker: str |
     for role in [role for role in ("task", "worker") if role in roles]:
         lacking = rows[role].is_null() & keep
         if lacking.any():
-            dropped[f"no {role}"] = lacking.sum()
+            dropped[f"no {role}"] = int(lacking.sum())
             keep = keep & ~lacking
     if not keep.all():
         rows, where = rows.filter(keep), Kept(where, keep.arg_true())
@@ -120,7 +122,7 @@ def one_by_one(rows: pl.DataFrame) -> pl.DataFrame:
     """Answers of workers that were counted together stand singly again."""
     if not {"worker", "count"} <= set(rows.columns):
         return rows
-    return rows.filter(pl.col("count") > 0).select(pl.exclude("count").repeat_by("count")).explode(pl.all())
+    return rows.filter(pl.col("count") > 0).select(pl.exclude("count").repeat_by("count")).explode(selectors.all())
 
 
 def one_a_pair(rows: pl.DataFrame, format: str) -> pl.DataFrame:
@@ -129,7 +131,8 @@ def one_a_pair(rows: pl.DataFrame, format: str) -> pl.DataFrame:
     again = rows.select("task", "worker").is_duplicated()
     if again.any():
         task, worker = rows.row(again.arg_max())[:2]
-        raise BadCall(f"worker {worker!r} answered task {task!r} more than once; {format} has room for one answer, long for all")
+        raise BadCall(f"worker {worker!r} answered task {task!r} more than once; {format} has room for one answer, "
+                      "long for all")
     return rows
 
 
@@ -146,7 +149,7 @@ def _free(name: str, others: list[str]) -> str:
 
 
 def _several(rows: pl.DataFrame) -> bool:
-    """A column `question` names questions if a task has several, or few serve many tasks; else it is the task's text."""
+    """A column `question` names questions if a task has several, or few serve many tasks; else it is a text."""
     pairs = rows.select("task", "question").drop_nulls().unique()
     names, tasks = pairs["question"].n_unique(), pairs["task"].n_unique()
     return names > 1 and (pairs.height > tasks or names * 5 <= tasks)
@@ -174,7 +177,7 @@ def _counted(rows: pl.DataFrame, where: Where) -> pl.DataFrame:
     counts = rows["count"].cast(pl.Int64, strict=False)
     bad = counts.is_null() | (counts < 0)
     if bad.any():
-        row = bad.arg_max()
+        row = bad.to_list().index(True)
         file, line = where(row)
         raise BadInput(f"the count is {short(rows['count'][row])}", file=file, line=line, value=rows["count"][row],
                        expected="a whole number")
@@ -197,7 +200,7 @@ class Kept:
 
 
 def side(path: Path, *roles: str) -> Table:
-    """A table beside the answers: columns named by role, then the rest. Rows without an id are left out, with a note."""
+    """A table beside the answers: columns named by role, then the rest. Rows without an id go, with a note."""
     table = read_table(path)
     names: dict[str, str] = {}
     for role in roles:
@@ -207,7 +210,8 @@ def side(path: Path, *roles: str) -> Table:
                            expected=f"the columns {', '.join(roles)}")
         names["label" if role == "truth" else role] = name
     rest = [name for name in table.frame.columns if name not in names.values() and name not in names]
-    frame = pl.DataFrame([table.frame[name].alias(role) for role, name in names.items()] + [table.frame[name] for name in rest])
+    frame = pl.DataFrame([table.frame[name].alias(role) for role, name in names.items()]
+                         + [table.frame[name] for name in rest])
     there = frame[roles[0]].is_not_null()
     if there.all():
         return replace(table, frame=frame)

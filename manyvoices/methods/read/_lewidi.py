@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import polars as pl
 from ...core.dataset import Raw
 from ...core.errors import BadInput
 from ...core.names import in_order, is_integer
-from ._text import as_text, cautious, parse_json, peek_json, plain, short
+from ._text import as_text, cautious, parse_json, peek_json, short
 
 NAME = re.compile(r"(?P<set>.+?)_(?P<split>train|dev|val|test)(?P<rest>.*)\.json(\.gz)?", re.DOTALL)
 PAIRS = {("context", "statement"): ("premise", "hypothesis"), ("question1", "question2"): ("question1", "question2")}
@@ -29,14 +29,21 @@ def looks(path: Path, kind: type) -> float:
     if path.is_dir():
         return 0.9 if any(looks(file, kind) for file in _splits(path)) else 0.0
     entries = [entry for key, entry in peek_json(path) if key is not None]
-    fits = entries and all(isinstance(entry, dict) and isinstance(entry.get("annotations"), kind) and "annotators" in entry
-                           and ("soft_label" in entry or "annotation task" in entry) for entry in entries)
+    fits = entries and all(isinstance(entry, dict) and isinstance(entry.get("annotations"), kind)
+                           and "annotators" in entry and ("soft_label" in entry or "annotation task" in entry)
+                           for entry in entries)
     return 0.95 if fits else 0.0
 
 
 def _splits(folder: Path) -> list[Path]:
     found = [file for file in sorted(folder.iterdir()) if (name := NAME.fullmatch(file.name)) and not name["rest"]]
-    return sorted(found, key=lambda file: list(SPLITS).index(NAME.fullmatch(file.name)["split"]))
+    return sorted(found, key=lambda file: list(SPLITS).index(_part(file, "split")))
+
+
+def _part(file: Path, part: str) -> str:
+    """The set, or the split, that the name of a file speaks of."""
+    name = NAME.fullmatch(file.name)
+    return name[part] if name else file.name.partition(".")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,7 @@ def load_entries(path: Path, kind: type) -> tuple[list[Entry], str, list[str]]:
         files = [file for file in _splits(path) if cautious(lambda file: looks(file, kind))(file)]
         if not files:
             raise BadInput("no LeWiDi files", file=path, expected="NAME_train.json, NAME_dev.json or NAME_test.json")
-    sets = {_set(file) for file in files}
+    sets = {_part(file, "set") for file in files}
     if len(sets) > 1:
         raise BadInput(f"several data sets: {', '.join(sorted(sets))}", file=path, expected="the file or folder of one")
     entries, notes = [], []
@@ -77,24 +84,23 @@ def load_entries(path: Path, kind: type) -> tuple[list[Entry], str, list[str]]:
         value, said = parse_json(file, EXPECTED)
         notes += said
         if not isinstance(value, dict) or not value:
-            raise BadInput(short(plain(value)), file=file, value=value, expected=EXPECTED)
+            raise BadInput(short(value), file=file, value=value, expected=EXPECTED)
         for number, (id, content) in enumerate(value.items(), 1):
             entry = Entry(file, number, id, id, content)
             if not isinstance(content, dict):
-                raise entry.bad(short(plain(content)), EXPECTED)
+                raise entry.bad(short(content), EXPECTED)
             if not isinstance(content.get("annotations"), kind):
-                raise entry.bad(f"annotations are {short(plain(content.get('annotations')))}",
+                raise entry.bad(f"annotations are {short(content.get('annotations'))}",
                                 '"0,1,..." in the order of annotators' if kind is str else '{annotator: label}')
             entries.append(entry)
     if len({entry.id for entry in entries}) < len(entries):  # numbered anew in every split
-        entries = [Entry(e.file, e.number, e.id, f"{NAME.fullmatch(e.file.name)['split']}_{e.id}", e.content) for e in entries]
+        entries = [replace(entry, task=f"{_part(entry.file, 'split')}_{entry.id}") for entry in entries]
         notes.append("the splits use the same ids: tasks are called split_id")
     return entries, sets.pop(), notes
 
 
-def _set(file: Path) -> str:
-    name = NAME.fullmatch(file.name)
-    return name["set"] if name else file.name.partition(".")[0]
+def main_question(entries: list[Entry]) -> str | None:
+    return next((name for e in entries if isinstance(name := e.content.get("annotation task"), str)), None)
 
 
 def raw_of(format: str, entries: list[Entry], answers: Callable[[Entry], Iterable[tuple[str, str | None, str | None]]],
@@ -115,29 +121,29 @@ def raw_of(format: str, entries: list[Entry], answers: Callable[[Entry], Iterabl
     if not rows["explanation"].count():
         rows = rows.drop("explanation")
     asked = set(rows["task"])
-    splits = [(e.task, SPLITS.get(e.content.get("split"))) for e in entries]
-    items = [{"task": e.task, **_content(e), **_further(e)} for e in entries]
-    return Raw(format=format, rows=rows, items=_table(items),
+    splits = [(e.task, SPLITS.get(str(e.content.get("split")))) for e in entries]
+    where = Place([(entry.file, entry.number) for entry in entries], np.array(at, np.int64))
+    return Raw(format=format, rows=rows, items=_items(entries), where=where, about=about, notes=notes,
                splits=pl.DataFrame(splits, schema={"task": pl.String, "split": pl.String}, orient="row").drop_nulls(),
-               tasks=[e.task for e in entries if e.task not in asked], about=about, notes=notes,
-               dropped={"no task or no worker": dropped} if dropped else {}, where=Place(entries, np.array(at, np.int64)))
+               tasks=[e.task for e in entries if e.task not in asked],
+               dropped={"no task or no worker": dropped} if dropped else {})
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """Answer number -> file and number of the entry."""
 
-    entries: list[Entry]
+    entries: list[tuple[Path, int]]
     at: np.ndarray
 
     def __call__(self, answer: int) -> tuple[Path, int | None]:
-        entry = self.entries[self.at[answer]]
-        return entry.file, entry.number
+        return self.entries[self.at[answer]]
 
 
-def _table(rows: list[dict[str, str | None]]) -> pl.DataFrame:
+def _items(entries: list[Entry]) -> pl.DataFrame:
+    rows = [{"task": entry.task, **_content(entry), **_further(entry)} for entry in entries]
     names = dict.fromkeys(name for row in rows for name in row)
-    return pl.DataFrame({name: [row.get(name) for row in rows] for name in names}, schema=dict.fromkeys(names, pl.String))
+    return pl.DataFrame({n: [row.get(n) for row in rows] for n in names}, schema=dict.fromkeys(names, pl.String))
 
 
 def _content(entry: Entry) -> dict[str, str | None]:
@@ -152,25 +158,31 @@ def _content(entry: Entry) -> dict[str, str | None]:
     if len(parts) == 2:
         names = PAIRS.get(tuple(name.lower() for name in parts), ("text1", "text2"))
         return dict(zip(names, parts.values(), strict=True))
-    return {"text": "\n".join(f"{name}: {value}" for name, value in parts.items()), **{n: v for n, v in parts.items() if n != "task"}}
+    whole = "\n".join(f"{name}: {value}" for name, value in parts.items())
+    return {"text": whole, **{name: value for name, value in parts.items() if name not in ("task", "text")}}
 
 
 def _further(entry: Entry) -> dict[str, str | None]:
     """Language, source, ...: plain values that do not speak of an annotator."""
-    people = set(entry.annotators())
     found = {"lang": entry.content.get("lang"), **entry.get("other_info")}
-    return {name: str(as_text(value)) for name, value in found.items() if isinstance(value, str | bool) and value != ""
-            and name not in people and name not in ("task", "text") and "group" not in name.lower()}
+    apart = {"task", "text", "text1", "text2", "premise", "hypothesis", "question1", "question2", *entry.annotators()}
+    return {name: str(as_text(value)) for name, value in found.items()
+            if isinstance(value, str | bool) and value != "" and name not in apart and "group" not in name.lower()}
+
+
+def labels_of(raw: Raw) -> set[str]:
+    return set() if raw.rows is None else set(raw.rows["label"].drop_nulls())
 
 
 def classes_of(entries: Iterable[Entry], seen: set[str]) -> tuple[list[str] | None, str, list[str]]:
-    """Classes as `soft_label` states them in the spelling of the answers, the scale, and a note where the two do not fit."""
+    """Classes as `soft_label` states them, spelled as in the answers; the scale; a note where the two do not fit."""
     stated = dict.fromkeys(key for entry in entries for key in entry.get("soft_label"))
     classes = list(dict.fromkeys(key if key in seen else _whole(key) for key in stated))
     notes = []
     if not seen <= set(classes):
         if classes:
-            notes.append(f"soft_label is about {', '.join(classes)}, answers are {', '.join(in_order(seen)[:20])}: the answers count")
+            said = ", ".join(in_order(seen)[:20])
+            notes.append(f"soft_label is about {', '.join(classes)}, answers are {said}: the answers count")
         classes = []
     every = classes or list(seen)
     return classes or None, "ordinal" if len(every) > 2 and all(map(is_integer, every)) else "nominal", notes
@@ -183,5 +195,5 @@ def _whole(key: str) -> str:
 
 def side_file(entries: list[Entry], ending: str) -> Path | None:
     """A file of the set that lies beside its splits."""
-    file = entries[0].file.with_name(f"{_set(entries[0].file)}_{ending}")
+    file = entries[0].file.with_name(f"{_part(entries[0].file, 'set')}_{ending}")
     return file if file.is_file() else None

@@ -8,17 +8,28 @@ import io
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar, Protocol, cast
 
 import polars as pl
 
 from ...core.errors import BadCall, BadInput
-from ._text import as_text, decode_json, decoder, head, load, peek_json, short, to_json, without_trailing_commas
+from ._text import (
+    as_text,
+    decode_json,
+    decoder,
+    half_a_character,
+    head,
+    load,
+    peek_json,
+    short,
+    to_json,
+    without_trailing_commas,
+)
 
 SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".jsonl", ".jsonl.gz", ".parquet")
@@ -26,7 +37,14 @@ TABLE = "columns task, worker and label in CSV, TSV, JSON lines or Parquet"
 _PARQUET = b"PAR1"
 _POLARS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
-Where = Callable[[int], tuple[Path, int | None]]
+
+class Where(Protocol):
+    """Row number -> file and place in it, counted in units: lines or records."""
+
+    @property
+    def unit(self) -> str: ...
+
+    def __call__(self, row: int) -> tuple[Path, int | None]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +59,7 @@ class Table:
 
 
 def read_table(path: Path, *, strip: bool = True) -> Table:
-    """Any table, by its content. `strip`: spaces around column names go (they stay where the names are workers' ids)."""
+    """Any table, by its content. `strip`: spaces around column names go (they stay where names are workers' ids)."""
     if _begins(path) == _PARQUET:
         return _read_parquet(path)
     data, notes = load(path, TABLE)
@@ -61,11 +79,11 @@ def _begins(path: Path) -> bytes:
         return b""  # reading the whole will say what is wrong
 
 
-def glance(path: Path, rows: int = 200) -> list[list[str | None]]:
-    """Column names and the first rows, for `recognise`; nothing if it is no table. May raise."""
+def glance(path: Path, rows: int = 200) -> list[list[str]]:
+    """Column names and the first rows, for `recognise`; nothing if it is no table. What is missing is empty. May raise."""
     if _begins(path) == _PARQUET:
         frame = pl.read_parquet(path, n_rows=rows)
-        return [frame.columns, *([None if value is None else str(value) for value in row] for row in frame.rows())]
+        return [frame.columns, *(["" if value is None else str(value) for value in row] for row in frame.rows())]
     text, whole = head(path)
     start = text.lstrip()[:1]
     if start in ("[", "{"):
@@ -73,11 +91,11 @@ def glance(path: Path, rows: int = 200) -> list[list[str | None]]:
         if not records or not all(isinstance(record, dict) for record in records):
             return []
         names = list(dict.fromkeys(key for record in records for key in record))
-        return [names, *([_shown(record.get(name)) for name in names] for record in records)]
-    lines = text.lstrip("\r\n").splitlines(keepends=True)
+        return [names, *([_shown(record.get(name)) or "" for name in names] for record in records)]
+    lines = list(islice(io.StringIO(text.lstrip("\r\n"), newline=""), rows))
     lines = lines if whole or len(lines) < 3 else lines[:-1]
     with _any_length():
-        found = [row for row in csv.reader(lines[:rows], delimiter=sniff(lines[:20])) if row]
+        found = [row for row in csv.reader(lines, delimiter=sniff(lines[:20])) if row]
     return found if found and len(found[0]) > 1 else []
 
 
@@ -87,7 +105,7 @@ def _shown(value: Any) -> str | None:
 
 def _first_lines(text: str) -> list[Any]:
     found = []
-    for line in filter(str.strip, text.splitlines()[:20]):
+    for line in filter(str.strip, text.split("\n", 20)[:20]):
         try:
             found.append(decoder.decode(line))
         except json.JSONDecodeError:  # the last may be cut off
@@ -108,7 +126,8 @@ def _read_csv(path: Path, data: bytes, notes: list[str], strip: bool) -> Table:
                        expected=f"{TABLE}; separated by {', '.join(SEPARATORS.values())}")
     if len(set(columns)) < len(columns):
         twice = next(name for at, name in enumerate(columns) if name in columns[:at])
-        raise BadInput(f"the column {short(twice)} stands twice", file=path, line=1, value=twice, expected="each column once")
+        raise BadInput(f"the column {short(twice)} stands twice", file=path, line=1, value=twice,
+                       expected="each column once")
     frame = _fast_csv(data, separator, columns)
     if frame is None:
         rows = list(_rows(path, separator, len(columns)))
@@ -144,11 +163,9 @@ def _rectangular(data: bytes, separator: str, frame: pl.DataFrame, empty: int) -
     """Whether no row is shorter than the header: the fast reader fills those up without a word."""
     if not frame[:, -1].null_count():
         return True
-    if b'"' in data:
-        return False  # separators within quotes cannot be told from others by counting
-    gaps = frame.width - 1
-    over = data.count(separator.encode()) - gaps * (frame.height + 1)
-    return over % gaps == 0 and 0 <= over // gaps <= empty  # a row of separators only counts as empty
+    if empty or b'"' in data:
+        return False  # separators in quotes, and on lines of nothing else, cannot be told from others by counting
+    return data.count(separator.encode()) == (frame.width - 1) * (frame.height + 1)
 
 
 def _rows(path: Path, separator: str, width: int) -> Iterator[list[str | None]]:
@@ -160,8 +177,9 @@ def _rows(path: Path, separator: str, width: int) -> Iterator[list[str | None]]:
             for row in reader:
                 if row and not header:
                     if len(row) != width:
-                        raise BadInput(f"{len(row)} field{'s' * (len(row) > 1)}, {short(separator.join(row))}", file=path,
-                                       line=line, value=separator.join(row), expected=f"{width} as in the header")
+                        text, plural = separator.join(row), "s" * (len(row) > 1)
+                        raise BadInput(f"{len(row)} field{plural}, {short(text)}", file=path, line=line, value=text,
+                                       expected=f"{width} as in the header")
                     yield [text or None for text in row]
                 header, line = header and not row, reader.line_num + 1
         except csv.Error as error:
@@ -248,7 +266,7 @@ def _read_json_list(path: Path, data: bytes, notes: list[str]) -> Table:
     for number, record in enumerate(records, 1):
         if not isinstance(record, dict):
             raise BadInput(f"record {number} is {short(record)}", file=path, value=record, expected=expected)
-    frame, nested = _columns(records, path, Record(path), 0)
+    frame, nested = _columns(records)
     return Table(path, frame, Record(path), notes + loose, nested)
 
 
@@ -261,10 +279,12 @@ def _read_json_lines(path: Path, data: bytes, notes: list[str]) -> Table:
     frame = _fast_json_lines(data)
     if frame is not None:
         return Table(path, frame, where, notes)
-    frames, nested, loose, seen = [], {}, 0, 0
+    frames: list[pl.DataFrame] = []
+    nested: dict[str, tuple[int, str]] = {}
+    loose = seen = 0
     for chunk in _chunks(_lines(data), path):
         records, cleaned = zip(*chunk, strict=True)
-        frame, found = _columns(records, path, where, seen)
+        frame, found = _columns(records, seen)
         frames.append(frame)
         nested = {**found, **nested}  # the first place of each column stays
         loose, seen = loose + sum(cleaned), seen + len(chunk)
@@ -274,7 +294,7 @@ def _read_json_lines(path: Path, data: bytes, notes: list[str]) -> Table:
 
 
 def _chunks(lines: io.TextIOWrapper, path: Path) -> Iterator[list[tuple[dict, bool]]]:
-    """Records and whether they had to be cleaned, some at a time: as Python objects they weigh ten times their columns."""
+    """Records and whether they had to be cleaned, some at a time: as objects they weigh ten times their columns."""
     filled = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     while chunk := [_record(line, path, number) for number, line in islice(filled, 50_000)]:
         yield chunk
@@ -285,18 +305,22 @@ def _record(line: str, path: Path, number: int) -> tuple[dict, bool]:
     try:
         record = decoder.decode(line)
     except (json.JSONDecodeError, RecursionError):
+        text, cleaned = without_trailing_commas(line).rstrip().removesuffix(","), True
         try:
-            record, cleaned = decode_json(without_trailing_commas(line).rstrip().removesuffix(","), path, expected)[0], True
+            record = decode_json(text, path, expected)[0]
         except BadInput as error:
             raise BadInput(f"{error.message}: {short(line.strip())}", file=path, line=number, value=line[:200],
                            expected=expected) from None
+    if (at := half_a_character(line, record)) is not None:
+        raise BadInput(f"half a character, {line[at:at + 6]}", file=path, line=number, value=line[at:at + 6],
+                       expected="surrogates in pairs")
     if not isinstance(record, dict):
         raise BadInput(short(record), file=path, line=number, value=record, expected=expected)
     return record, cleaned
 
 
 def _fast_json_lines(data: bytes) -> pl.DataFrame | None:
-    """One parallel read; nothing unless every line has the same keys and flat values that come out as they were written.
+    """One parallel read; nothing unless all lines have the same keys and flat values that come out as written.
 
     Counting does for the proof: without escaped quotes, two quotes a key and two a value are all there are.
     """
@@ -315,27 +339,24 @@ def _fast_json_lines(data: bytes) -> pl.DataFrame | None:
     return frame.with_columns(pl.when(pl.all() != "").then(pl.all()))
 
 
-def _columns(records: Sequence[dict], path: Path, where: Where, start: int) -> tuple[pl.DataFrame, dict[str, tuple[int, str]]]:
+def _columns(records: Sequence[dict], start: int = 0) -> tuple[pl.DataFrame, dict[str, tuple[int, str]]]:
     """Columns of text, nested values as JSON, but `frames`, which stays a list of paths."""
-    columns, nested = [], {}
+    columns: list[pl.Series] = []
+    nested: dict[str, tuple[int, str]] = {}
     for name in dict.fromkeys(key for record in records for key in record):
         values = [record.get(name) for record in records]
         if name == "frames" and all(isinstance(value, list) for value in values):
-            columns.append(pl.Series(name, [list(map(str, value)) for value in values], dtype=pl.List(pl.String)))
+            paths = [[str(path) for path in value or ()] for value in values]
+            columns.append(pl.Series(name, paths, dtype=pl.List(pl.String)))
             continue
         try:
             column = pl.Series(values=values, dtype=pl.String, strict=True)
-        except (TypeError, UnicodeEncodeError):
+        except TypeError:
             at = next((i for i, value in enumerate(values) if isinstance(value, dict | list)), None)
-            values = [_shown(value) for value in values]
             if at is not None:
-                nested[name] = start + at, values[at]
-            try:
-                column = pl.Series(values=values, dtype=pl.String)
-            except UnicodeEncodeError:
-                at = next(i for i, value in enumerate(values) if value and not value.isascii() and _broken(value))
-                raise BadInput(f"{where.unit} {where(start + at)[1]}: {name} {ascii(values[at])[:60]} holds half a character",
-                               file=path, value=values[at], expected="surrogates in pairs") from None
+                nested[name] = start + at, to_json(values[at])
+            values = [_shown(value) for value in values]
+            column = pl.Series(values=values, dtype=pl.String)
         columns.append(_blank_is_null(column).alias(name))
     return pl.DataFrame(columns), nested
 
@@ -345,25 +366,21 @@ def _blank_is_null(column: pl.Series) -> pl.Series:
     return column.set((column == "").fill_null(False), None)
 
 
-def _broken(text: str) -> bool:
-    return any("\ud800" <= letter <= "\udfff" for letter in text)
-
-
 # Parquet -------------------------------------------------------------------------------------------------------------
 
 def _read_parquet(path: Path) -> Table:
     try:
         frame = pl.read_parquet(path)
     except (*_POLARS, OSError) as error:
-        raise BadInput(f"not a readable Parquet file ({str(error).splitlines()[0]})", file=path, expected=TABLE) from None
-    columns, nested = [], {}
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise BadInput(f"not a readable Parquet file ({reason})", file=path, expected=TABLE) from None
+    columns: list[pl.Series] = []
+    nested: dict[str, tuple[int, str]] = {}
     for name, kind in frame.schema.items():
         column = frame[name].alias("")
         if kind.is_nested() and not (name == "frames" and kind == pl.List(pl.String)):
             texts = [None if v is None else json.dumps(v, ensure_ascii=False, default=str) for v in column.to_list()]
-            if any(texts):
-                at = next(i for i, text in enumerate(texts) if text)
-                nested[name] = at, texts[at]
+            nested |= {name: found for found in [(at, text) for at, text in enumerate(texts) if text][:1]}
             column = pl.Series(values=texts, dtype=pl.String)
         elif not kind.is_nested():
             try:
@@ -388,12 +405,13 @@ def write_table(frame: pl.DataFrame, path: Path, name: str) -> None:
     if kind is None:
         raise BadCall(f"{name}: no table has this suffix; known are {', '.join(SUFFIXES)}")
     with path.open("wb") as file:
-        target = gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) if kind.endswith(".gz") else file
+        packed = gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) if kind.endswith(".gz") else None
+        target = cast(IO[bytes], packed or file)
         if kind == ".parquet":
             frame.write_parquet(target)
         elif kind.startswith(".jsonl"):
             frame.write_ndjson(target)
         else:
             frame.write_csv(target, separator="\t" if kind.startswith(".tsv") else ",")
-        if target is not file:
-            target.close()
+        if packed:
+            packed.close()

@@ -139,22 +139,36 @@ class Number(str):
 
 
 class _Twice(Exception):
-    pass
+    """A key that stands in an object again."""
+
+
+_PAIRS = re.compile(r"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F]..)")
+
+
+def half_a_character(text: str, value: Any) -> int | None:
+    """Where an escape has left half of a surrogate pair, which no table can hold."""
+    if "\\ud" in text or "\\uD" in text:
+        try:
+            to_json(value).encode()
+        except UnicodeEncodeError:
+            return next(found.start() for found in _PAIRS.finditer(text) if found[1])
+    return None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        seen = set()
-        raise _Twice(next(name for name, _ in pairs if name in seen or seen.add(name)))
-    return found
+    found: dict[str, Any] = {}
+    for name, value in pairs if len(dict(pairs)) < len(pairs) else ():
+        if name in found:
+            raise _Twice(name)
+        found[name] = value
+    return dict(pairs)
 
 
 def _constant(name: str) -> str | None:
     return None if name == "NaN" else name  # a float NaN is a missing value
 
 
-_JSON = {"parse_int": Number, "parse_float": Number, "parse_constant": _constant, "strict": False}
+_JSON: dict[str, Any] = {"parse_int": Number, "parse_float": Number, "parse_constant": _constant, "strict": False}
 _strict = json.JSONDecoder(object_pairs_hook=_unique, **_JSON)
 decoder = json.JSONDecoder(**_JSON)
 _LOOSE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|,(?=\s*[}\]])', re.DOTALL)
@@ -175,10 +189,14 @@ def parse_json(path: Path, expected: str = "JSON") -> tuple[Any, list[str]]:
 def decode_json(text: str, path: Path, expected: str) -> tuple[Any, list[str]]:
     try:
         try:
-            return _strict.decode(text), []
+            value, notes = _strict.decode(text), []
         except json.JSONDecodeError:
             value = _strict.decode(without_trailing_commas(text))
-            return value, [f"{path.name}: commas before closing brackets skipped"]
+            notes = [f"{path.name}: commas before closing brackets skipped"]
+        if (at := half_a_character(text, value)) is not None:
+            raise BadInput(f"half a character, {text[at:at + 6]}", file=path, line=1 + text[:at].count("\n"),
+                           value=text[at:at + 6], expected="surrogates in pairs")
+        return value, notes
     except json.JSONDecodeError as error:
         raise BadInput(f"broken JSON at column {error.colno} ({error.msg[:1].lower()}{error.msg[1:]})", file=path,
                        line=error.lineno, expected=expected) from None
@@ -192,24 +210,29 @@ def decode_json(text: str, path: Path, expected: str) -> tuple[Any, list[str]]:
 def peek_json(path: Path, entries: int = 5) -> list[tuple[str | None, Any]]:
     """The first entries of a JSON object (key, value) or list (None, value), without reading the rest. May raise."""
     text, _ = head(path)
-    text = without_trailing_commas(text)
-    at = len(text) - len(text.lstrip())
-    if text[at:at + 1] not in ("{", "["):
+    text = without_trailing_commas(text).lstrip()
+    if text[:1] not in ("{", "["):
         return []
-    keyed, at, found = text[at] == "{", at + 1, []
-    space = re.compile(r"[\s,:]*")
+    keyed, at = text[0] == "{", 1
+    found: list[tuple[str | None, Any]] = []
     try:
         while len(found) < entries:
-            key, at = decoder.raw_decode(text, space.match(text, at).end()) if keyed else (None, at)
-            value, at = decoder.raw_decode(text, space.match(text, at).end())
+            key, at = decoder.raw_decode(text, _next(text, at)) if keyed else (None, at)
+            value, at = decoder.raw_decode(text, _next(text, at))
             found.append((key, value))
     except json.JSONDecodeError:  # the end of the object, or of what was read
         pass
     return found
 
 
+def _next(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n,:":
+        at += 1
+    return at
+
+
 def as_text(value: Any) -> str | None:
-    """A JSON scalar as the text of an id or a label; nothing, and no letters, are missing. A list or object is a TypeError."""
+    """A JSON scalar as the text of an id or a label, no letters as missing; a list or object is a TypeError."""
     if value is None or value == "":
         return None
     if isinstance(value, str):
@@ -221,32 +244,40 @@ def as_text(value: Any) -> str | None:
     raise TypeError(value)
 
 
+class _Done(str):
+    """Text that is JSON already."""
+
+
 def to_json(value: Any) -> str:
-    """JSON again, with the numbers as they were written."""
-    if isinstance(value, Number):
-        return str(value)
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {to_json(v)}" for key, v in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(to_json, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)
+    """JSON again, with the numbers as they were written. Without recursion: what could be read can be written."""
+    waiting, found = [value], []
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, _Done | Number):
+            found.append(str(value))
+        elif isinstance(value, dict | list):
+            keyed = isinstance(value, dict)
+            waiting.append(_Done("}" if keyed else "]"))
+            for place in reversed(list(value) if keyed else range(len(value))):
+                waiting.append(value[place])
+                waiting += [_Done(json.dumps(place, ensure_ascii=False) + ": ")] if keyed else []
+                waiting.append(_Done(", "))
+            if value:
+                waiting.pop()  # no comma before the first
+            found.append("{" if keyed else "[")
+        else:
+            found.append(json.dumps(value, ensure_ascii=False))
+    return "".join(found)
 
 
 def plain(value: Any) -> Any:
     """JSON with ordinary numbers, for what is kept and not read as ids or labels."""
-    if isinstance(value, Number):
-        try:
-            return json.loads(value)
-        except ValueError:  # more digits than Python reads
-            return str(value)
-    if isinstance(value, dict):
-        return {key: plain(v) for key, v in value.items()}
-    return [plain(v) for v in value] if isinstance(value, list) else value
+    return json.loads(to_json(value), parse_int=lambda digits: int(digits) if len(digits) < 4000 else digits)
 
 
 def short(value: Any, length: int = 60) -> str:
     """A value for a message: quoted, on one line, not too long."""
-    text = repr(str(value) if isinstance(value, str) else value)
+    text = to_json(value) if isinstance(value, dict | list | Number) else repr(value)
     return text if len(text) <= length else text[:length - 3] + "..."
 
 

@@ -3,11 +3,11 @@
     crowd_labels.csv    task,worker,label    (older files: task,performer,label)
     gt.csv              task,label
 
-A folder with both is what crowd-kit's own loader unpacks. A single file is read too; its gold labels may stand in `X.gt.csv`
-beside `X.csv`, or in `gt.csv` beside `crowd_labels.csv`. They become the truth.
+A folder with both is what crowd-kit's own loader unpacks. A single file is read too; its gold labels may stand in
+`X.gt.csv` beside `X.csv`, or in `gt.csv` beside `crowd_labels.csv`. They become the truth.
 
-- A file with nothing but `task,worker,label` and no gold beside is an ordinary long table and is recognised as such; the
-  content is the same. The old name `performer` is crowd-kit's own.
+- A file with nothing but `task,worker,label` and no gold beside is an ordinary long table and is recognised as such;
+  the content is the same. The old name `performer` is crowd-kit's own.
 - crowd-kit's pairwise, text and segmentation frames are other data and not read.
 - pandas, and so crowd-kit, takes labels such as `NA` for missing when it reads the file; here they are labels.
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ...core.dataset import Raw
 from ...core.errors import BadInput
-from ._columns import answers, rows_of, side
+from ._columns import answers, listed, rows_of, side
 from ._table import glance, read_table, write_table
 from ._text import cautious, no_leftovers, writing
 
@@ -37,8 +37,8 @@ def recognise(path: Path) -> float:
 def _pair(path: Path) -> tuple[Path, Path | None]:
     """The file of the answers and that of the gold labels."""
     file = path / "crowd_labels.csv" if path.is_dir() else path
-    beside = [file.with_name(f"{file.stem}.gt.csv"), *([file.with_name("gt.csv")] if file.name == "crowd_labels.csv" else [])]
-    return file, next((gold for gold in beside if gold.is_file()), None)
+    names = [f"{file.stem}.gt.csv", *(["gt.csv"] if file.name == "crowd_labels.csv" else [])]
+    return file, next((file.with_name(name) for name in names if file.with_name(name).is_file()), None)
 
 
 def crowdkit(path: Path) -> Raw:
@@ -48,7 +48,7 @@ def crowdkit(path: Path) -> Raw:
     columns = table.frame.columns
     worker = next((name for name in ("worker", "performer") if name in columns), None)
     if worker is None or not {"task", "label"} <= set(columns):
-        raise BadInput(f"columns found: {', '.join(columns[:20])}", file=file, expected="task, worker (or performer) and label")
+        raise BadInput(f"columns found: {listed(columns)}", file=file, expected="task, worker (or performer) and label")
     raw = answers(table, "crowdkit", task="task", worker=worker, label="label")
     if gold is None:
         return raw
@@ -57,7 +57,7 @@ def crowdkit(path: Path) -> Raw:
 
 
 def write(data: Raw, out: Path) -> list[Path]:
-    """A folder as crowd-kit unpacks it; or, for a name that ends in .csv, that file, with the gold labels in X.gt.csv."""
+    """A folder as crowd-kit unpacks it; for a name that ends in .csv, that file, and X.gt.csv for the gold labels."""
     out, rows = Path(out), rows_of(data, "crowdkit", named=True)
     single = out.suffix == ".csv"
     folder, names = (out.parent, (out.name, f"{out.stem}.gt.csv")) if single else (out, ("crowd_labels.csv", "gt.csv"))

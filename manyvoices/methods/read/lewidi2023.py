@@ -6,13 +6,13 @@
 One file, or a folder with NAME_train.json, NAME_dev.json, NAME_test.json, which are read as one data set.
 
 - Ids start again in every split; read together, tasks are called `train_1`, `dev_1`, ...
-- `hard_label` becomes the truth. It is the majority of these same answers, ties broken at random. In ConvAbuse the answers
-  are a severity from -3 to 1 and the hard label is 0 or 1 with another meaning (severity 1 is hard label 0): there it is
-  no truth, and the scale is ordinal.
+- `hard_label` becomes the truth. It is the majority of these same answers, ties broken at random. In ConvAbuse the
+  answers are a severity from -3 to 1 and the hard label is 0 or 1 with another meaning (severity 1 is hard label 0):
+  there it is no truth, and the scale is ordinal.
 - In ConvAbuse the text is JSON in a string: each turn is a column of the items, and `text` holds them all.
 - Answers of the test phase are empty: missing labels.
-- Further questions in `other_info` (aggressiveness, offensiveness, kinds of abuse) are read with `--question`; without it the
-  main one is. Groups of annotators stand in the table of workers.
+- Further questions in `other_info` (aggressiveness, offensiveness, kinds of abuse) are read with `--question`; without
+  it the main one is. Groups of annotators stand in the table of workers.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ import polars as pl
 
 from ...core.dataset import Raw
 from ._columns import choose
-from ._lewidi import Entry, classes_of, load_entries, looks, raw_of
-from ._text import as_text, cautious, plain, short
+from ._lewidi import Entry, classes_of, labels_of, load_entries, looks, main_question, raw_of
+from ._text import as_text, cautious, short
 
 
 @cautious
@@ -47,11 +47,11 @@ def lewidi2023(path: Path, *, question: str | None = None) -> Raw:
     main, others = _questions(entries)
     asked = main if question is None else choose(question, [main, *others], path)
     if others:
-        notes.append(f"further questions: {', '.join(q for q in [main, *others] if q != asked)}; --question reads one of them")
+        left = ", ".join(name for name in [main, *others] if name != asked)
+        notes.append(f"further questions: {left}; --question reads one of them")
     raw = raw_of("lewidi2023", entries, lambda entry: _answers(entry, None if asked == main else asked),
                  {"name": name, "question": asked}, notes)
-    seen = set(raw.rows["label"].drop_nulls())
-    classes, scale, unlike = classes_of(entries if asked == main else [], seen)
+    classes, scale, unlike = classes_of(entries if asked == main else [], labels_of(raw))
     raw = replace(raw, classes=classes, scale=scale, workers=_workers(entries), notes=[*raw.notes, *unlike])
     return _with_truth(raw, entries) if asked == main else raw
 
@@ -63,13 +63,14 @@ def questions(path: Path) -> list[str]:
 
 
 def _questions(entries: list[Entry]) -> tuple[str, list[str]]:
-    main = next((e.content["annotation task"] for e in entries if isinstance(e.content.get("annotation task"), str)), "label")
+    main = main_question(entries) or "label"
     return main, list(dict.fromkeys(key for entry in entries for key in _others(entry)))
 
 
 def _others(entry: Entry) -> dict[str, str]:
     info = entry.get("other_info")
-    return next((part for key in ("other annotations", "other_annotations") if isinstance(part := info.get(key), dict)), {})
+    found = info.get("other annotations") or info.get("other_annotations")
+    return found if isinstance(found, dict) else {}
 
 
 def _answers(entry: Entry, other: str | None) -> list[tuple[str, str | None, None]]:
@@ -80,7 +81,7 @@ def _answers(entry: Entry, other: str | None) -> list[tuple[str, str | None, Non
         return [(worker, None, None) for worker in workers]
     labels = [label.strip() for label in said.split(",")]
     if len(labels) != len(workers):
-        raise entry.bad(f"{len(labels)} annotations ({short(said)}) of {len(workers)} annotators", "as many of one as of the other", said)
+        raise entry.bad(f"{len(labels)} annotations ({short(said)}) of {len(workers)} annotators", "one of each", said)
     return [(worker, label, None) for worker, label in zip(workers, labels, strict=True)]
 
 
@@ -91,12 +92,13 @@ def _with_truth(raw: Raw, entries: list[Entry]) -> Raw:
         try:
             hard = as_text(entry.content.get("hard_label"))
         except TypeError:
-            raise entry.bad(f"hard_label is {short(plain(entry.content['hard_label']))}", "a label") from None
+            raise entry.bad(f"hard_label is {short(entry.content['hard_label'])}", "a label") from None
         if hard is None:
             continue
         said = {label for _, label, _ in _answers(entry, None)} - {None}
         if raw.classes is None or (len(said) == 1 and hard not in said):
-            return replace(raw, notes=[*raw.notes, "hard_label has other classes than the answers and is not taken as truth"])
+            note = "hard_label has other classes than the answers and is not taken as truth"
+            return replace(raw, notes=[*raw.notes, note])
         truth[entry.task] = hard
     if not truth:
         return raw
@@ -107,11 +109,15 @@ def _with_truth(raw: Raw, entries: list[Entry]) -> Raw:
 def _workers(entries: list[Entry]) -> pl.DataFrame | None:
     """Worker and group, as lists in the order of annotators or as {annotator: group}."""
     group: dict[str, str] = {}
+    legend: dict[str, str] = {}
     for entry in entries:
         workers, info = entry.annotators(), entry.get("other_info")
         listed = next((value for key, value in info.items() if key.lower().replace("_", " ") == "annotators group"), "")
         names = [name.strip() for name in listed.split(",")] if isinstance(listed, str) else []
         if len(names) == len(workers):
-            group |= {worker: str(info.get(name, name)) for worker, name in zip(workers, names, strict=True)}
+            group |= dict(zip(workers, names, strict=True))
+            legend |= {name: info[name] for name in names if isinstance(info.get(name), str)}
         group |= {worker: info[worker] for worker in workers if isinstance(info.get(worker), str)}
-    return pl.DataFrame({"worker": list(group), "group": list(group.values())}) if group else None
+    if not group:
+        return None
+    return pl.DataFrame({"worker": list(group), "group": [legend.get(name, name) for name in group.values()]})

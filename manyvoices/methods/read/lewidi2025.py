@@ -4,15 +4,15 @@
           "annotations": {"Ann1": "neutral", "Ann2": "entailment,neutral"}, "soft_label": {...}, "split", "lang",
           "other_info": {"explanations": [...]}}}
 
-One file, or a folder with NAME_train.json, NAME_dev.json, NAME_test.json; NAME_annotators_meta.json beside them becomes the
-table of workers.
+One file, or a folder with NAME_train.json, NAME_dev.json, NAME_test.json; NAME_annotators_meta.json beside them becomes
+the table of workers.
 
 - VariErrNLI: several labels of one annotator are one text, `entailment,neutral`; the annotator then stands as often in
   `annotators`, and `explanations` follow that list. `--multilabel rows` gives one row a label with its own explanation,
   `--multilabel binary --question LABEL` a yes or no to each label.
 - The metadata of Paraphrase and VariErrNLI is invalid JSON (commas before closing brackets): read with a note.
-- MP numbers its people 0, 1, ... in the metadata and Ann0, Ann1, ... in the answers; its soft labels are about `0.0` and
-  `1.0`, its answers about `0` and `1`. The spelling of the answers holds.
+- MP numbers its people 0, 1, ... in the metadata and Ann0, Ann1, ... in the answers; its soft labels are about `0.0`
+  and `1.0`, its answers about `0` and `1`. The spelling of the answers holds.
 - Not everybody has a row in the metadata.
 - Classes are those of `soft_label`, seen or not. Whole numbers, more than two, are an ordinal scale.
 - Answers of the test phase are empty: missing labels.
@@ -30,8 +30,8 @@ import polars as pl
 from ...core.dataset import Raw
 from ...core.errors import BadCall, BadInput
 from ._columns import choose
-from ._lewidi import Entry, classes_of, load_entries, looks, raw_of, side_file
-from ._text import as_text, cautious, parse_json, plain, short
+from ._lewidi import Entry, classes_of, labels_of, load_entries, looks, main_question, raw_of, side_file
+from ._text import as_text, cautious, parse_json, short
 
 
 @cautious
@@ -55,7 +55,7 @@ def lewidi2025(path: Path, *, multilabel: Literal["rows", "binary"] = "rows", qu
         raise BadCall(f"multilabel {multilabel!r}: expected rows or binary")
     entries, name, notes = load_entries(path, dict)
     several = _labels(entries)
-    main = next((e.content["annotation task"] for e in entries if isinstance(e.content.get("annotation task"), str)), name)
+    main = main_question(entries) or name
     if multilabel == "binary":
         if not several:
             raise BadCall(f"{path}: answers have one label each; --multilabel binary is for several")
@@ -67,7 +67,7 @@ def lewidi2025(path: Path, *, multilabel: Literal["rows", "binary"] = "rows", qu
     if asked:
         raw = replace(raw, classes=["no", "yes"])
     else:
-        classes, scale, unlike = classes_of(entries, set(raw.rows["label"].drop_nulls()))
+        classes, scale, unlike = classes_of(entries, labels_of(raw))
         raw = replace(raw, classes=classes, scale="multilabel" if several else scale, notes=[*raw.notes, *unlike])
     return _with_workers(raw, entries)
 
@@ -79,7 +79,8 @@ def questions(path: Path, *, multilabel: str = "rows") -> list[str]:
 
 def _labels(entries: list[Entry]) -> list[str]:
     """The labels one may give several of: those whose soft label is a share of its own."""
-    return list(dict.fromkeys(key for entry in entries for key, share in entry.get("soft_label").items() if isinstance(share, dict)))
+    shares = (item for entry in entries for item in entry.get("soft_label").items())
+    return list(dict.fromkeys(label for label, share in shares if isinstance(share, dict)))
 
 
 def _answers(entry: Entry, asked: str | None) -> list[tuple[str, str | None, str | None]]:
@@ -92,22 +93,23 @@ def _answers(entry: Entry, asked: str | None) -> list[tuple[str, str | None, str
             text = as_text(said)
             own = [as_text(why) for name, why in zip(listed, explanations, strict=True) if name == worker]
         except TypeError:
-            raise entry.bad(f"{worker} answers {short(plain(said))}", "a label", said) from None
+            raise entry.bad(f"{worker} answers {short(said)}", "a label", said) from None
         labels = _split(text, entry, len(own))
         own = own if len(own) == len(labels) else own * len(labels) if len(own) == 1 else [None] * len(labels)
         if asked is None or labels == [None]:
             found += [(worker, label, why) for label, why in zip(labels, own, strict=True)]
         else:
-            found.append((worker, *next((("yes", why) for label, why in zip(labels, own, strict=True) if label == asked), ("no", None))))
+            reasons = dict(zip(labels, own, strict=True))
+            found.append((worker, "yes" if asked in reasons else "no", reasons.get(asked)))
     return found
 
 
 def _split(text: str | None, entry: Entry, times: int) -> list[str | None]:
-    """Several labels in one text, if each is a class or the annotator is listed as often; a comma alone means nothing."""
+    """Several labels in one text, if each is a class or the annotator is listed as often; a comma alone is text."""
     classes = entry.get("soft_label")
     if text is None or "," not in text or text in classes:
         return [text]
-    parts = [part.strip() for part in text.split(",")]
+    parts: list[str | None] = [part.strip() for part in text.split(",")]
     return parts if all(part in classes for part in parts) or len(parts) == times else [text]
 
 
@@ -118,8 +120,8 @@ def _with_workers(raw: Raw, entries: list[Entry]) -> Raw:
     expected = "{annotator: {attribute: value}}"
     meta, notes = parse_json(file, expected)
     if not isinstance(meta, dict) or not all(isinstance(person, dict) for person in meta.values()):
-        raise BadInput(short(plain(meta)), file=file, expected=expected)
-    people = set(raw.rows["worker"]) | {name for entry in entries for name in entry.annotators()}
+        raise BadInput(short(meta), file=file, expected=expected)
+    people = {name for entry in entries for name in [*entry.annotators(), *entry.content["annotations"]]}
     if not people & meta.keys() and any(f"Ann{key}" in people for key in meta):
         meta = {f"Ann{key}": person for key, person in meta.items()}
         notes.append(f"{file.name}: numbers there are Ann with the number in the answers")
@@ -129,6 +131,6 @@ def _with_workers(raw: Raw, entries: list[Entry]) -> Raw:
     try:
         columns = {name: [as_text(person.get(name)) for person in meta.values()] for name in names}
     except TypeError as error:
-        raise BadInput(f"an attribute is {short(plain(error.args[0]))}", file=file, expected=expected) from None
+        raise BadInput(f"an attribute is {short(error.args[0])}", file=file, expected=expected) from None
     workers = pl.DataFrame({"worker": list(meta), **columns}, schema=dict.fromkeys(["worker", *names], pl.String))
     return replace(raw, workers=workers, notes=[*raw.notes, *notes])

@@ -1,19 +1,21 @@
 """Long table: one row is one answer, with columns for the task, the worker and the label.
 
-CSV (separated by comma, tab, semicolon or bar), JSON lines, a JSON list of objects, or Parquet; text files may be gzipped.
+CSV (separated by comma, tab, semicolon or bar), JSON lines, a JSON list of objects, or Parquet; text may be gzipped.
 
     task,worker,label
     img_007,w1,cat
     img_007,w2,dog
 
-Columns are found by their usual names (`item`, `item_id`, `example`, ...; `annotator`, `rater`, `performer`, `user`, ...;
-`answer`, `annotation`, `class`, `rating`, ...), or named with `--task`, `--worker`, `--label`. All others are kept as notes.
+Columns are found by their usual names (`item`, `item_id`, `example`, ...; `annotator`, `rater`, `performer`, `user`,
+...; `answer`, `annotation`, `class`, `rating`, ...), or named with `--task`, `--worker`, `--label`. All others are kept
+as notes.
 
 - Ids and labels are text exactly as written: `007`, `1.0`, `NA`, `nan` and `None` stay. A missing label is an empty
   cell, a JSON null or a float NaN. Rows without a task or a worker are dropped and counted.
 - Without a column for the worker: `task,label,count` (or `n`) holds counts, `task,label` alone the labels of nobody in
   particular.
-- A column `question` with several questions asks for `--question NAME`. If it only repeats a text of the task, it is a note.
+- A column `question` with several questions asks for `--question NAME`. One that only repeats a text of the task is a
+  note.
 - An ill-formed CSV row is an error that names its line, never filled up or cut.
 """
 
@@ -58,7 +60,7 @@ def long(path: Path, *, task: str | None = None, worker: str | None = None, labe
     """
     path = Path(path)
     if path.is_dir():
-        raise BadInput("a folder", file=path, expected="a file; or a folder in the native layout, with answers.csv in it")
+        raise BadInput("a folder", file=path, expected="a file; a folder is read in the native layout, answers.csv")
     return answers(read_table(path), "long", task=task, worker=worker, label=label, question=question)
 
 

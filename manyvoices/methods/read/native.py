@@ -41,7 +41,10 @@ ANSWERS = [f"answers{suffix}" for suffix in SUFFIXES]
 ITEMS = ["items.csv", "items.csv.gz", "items.jsonl", "items.jsonl.gz"]
 ARRAYS = ["images.npz", "features.npy"]
 LAYOUT = [*ANSWERS, "answers.json", *ITEMS, *ARRAYS, "tasks.txt", "truth.csv", "splits.csv", "workers.csv", "META.json"]
+WANTED = ("answers.{csv,csv.gz,tsv,tsv.gz,jsonl,jsonl.gz,parquet}; or items.{csv,jsonl}[.gz], images.npz, "
+          "features.npy, train/CLASS/name-KEY.png")
 UNSEEN = ("tasks_without_answers", "workers_without_answers")
+NAMES = list(SPLITS.values())
 SCALES = ("nominal", "ordinal", "interval", "multilabel")
 
 
@@ -77,7 +80,8 @@ def native(path: Path, *, task: str | None = None, worker: str | None = None, la
     """
     path = Path(path)
     if not path.is_dir():
-        raise BadInput("not a folder" if path.exists() else "no such folder", file=path, expected="a folder with answers.csv")
+        raise BadInput("not a folder" if path.exists() else "no such folder", file=path,
+                       expected="a folder with answers.csv")
     file = _answers_file(path)
     raw = Raw(format="native")
     if file is not None:
@@ -108,8 +112,8 @@ def _answers_file(path: Path) -> Path | None:
         raise BadInput(f"{len(found)} files of answers: {', '.join(found)}", file=path, expected="one of them")
     if not found and not any((path / name).exists() for name in [*ITEMS, *ARRAYS, "train"]):
         held = sorted(file.name for file in path.iterdir())
-        raise BadInput(f"no answers and no items among {', '.join(held[:8]) or 'no files'}{', ...' if len(held) > 8 else ''}",
-                       file=path, expected=f"{', '.join(ANSWERS)}; or {', '.join([*ITEMS, *ARRAYS])}, train/CLASS/name-KEY.png")
+        among = ", ".join(held[:8] + ["..."] * (len(held) > 8)) or "no files"
+        raise BadInput(f"no answers and no items among {among}", file=path, expected=WANTED)
     return path / found[0] if found and found != ["answers.json"] else None
 
 
@@ -136,11 +140,11 @@ def _with_meta(raw: Raw, path: Path) -> Raw:
 
 def _names(values: Any, key: str, file: Path) -> list[str]:
     try:
-        names = [as_text(value) for value in values] if isinstance(values, list) else [None]
+        names = [as_text(value) or "" for value in values] if isinstance(values, list) else [""]
     except TypeError:
-        names = [None]
-    if None in names or len(set(names)) < len(names):
-        raise BadInput(f"{key} is {short(plain(values))}", file=file, value=values, expected="a list of different names")
+        names = [""]
+    if "" in names or len(set(names)) < len(names):
+        raise BadInput(f"{key} is {short(values)}", file=file, value=values, expected="a list of different names")
     return names
 
 
@@ -164,9 +168,9 @@ def _with_items(raw: Raw, path: Path) -> Raw:
         images, notes = found
         raw = replace(raw, items=images.select("task", "image"), splits=images.select("task", "split"),
                       truth=images.select("task", label="class"), notes=[*raw.notes, *notes])
-    if raw.items is not None and "split" in raw.items.columns and raw.items["split"].is_in([*SPLITS, *SPLITS.values()]).any():
-        named = raw.items.select("task", pl.col("split").replace(SPLITS))
-        raw = replace(raw, splits=named.filter(pl.col("split").is_in(list(SPLITS.values()))))
+    if raw.items is not None and "split" in raw.items.columns:
+        named = raw.items.select("task", pl.col("split").replace(SPLITS)).filter(pl.col("split").is_in(NAMES))
+        raw = replace(raw, splits=named if named.height else None)
     return raw
 
 
@@ -178,9 +182,8 @@ def _inside(table: Table) -> None:
         paths = table.frame[name].explode() if table.frame[name].dtype.is_nested() else table.frame[name]
         for text in paths.drop_nulls().unique(maintain_order=True):
             place = PurePosixPath(text.replace("\\", "/"))
-            if place.is_absolute() or ".." in place.parts or ":" in place.parts[0]:
-                column = table.frame[name]
-                row = (column.list.contains(text) if column.dtype.is_nested() else column == text).arg_max()
+            if place.is_absolute() or ".." in place.parts or text[1:2] == ":":
+                row = next(at for at, value in enumerate(table.frame[name]) if value is not None and text in value)
                 raise BadInput(f"the {name} is {short(text)}", file=table.path, line=table.where(row)[1], value=text,
                                expected="a path inside the folder")
 
@@ -234,9 +237,9 @@ def _npy(path: Path) -> list[str]:
 
 def _splits(table: Table) -> pl.DataFrame:
     splits = table.frame.select("task", pl.col("split").replace({**SPLITS, "validation": "dev", "valid": "dev"}))
-    wrong = ~splits["split"].is_in(list(SPLITS.values())).fill_null(False)
+    wrong = ~splits["split"].is_in(NAMES).fill_null(False)
     if wrong.any():
-        row = wrong.arg_max()
+        row = wrong.to_list().index(True)
         value = table.frame["split"][row]
         raise BadInput(f"the split is {short(value)}", file=table.path, line=table.where(row)[1], value=value,
                        expected="train, dev or test")
@@ -249,9 +252,10 @@ def write(data: Raw, out: Path) -> list[Path]:
     """A native folder; pictures and sounds are copied along."""
     out = Path(out)
     rows = None if data.rows is None else one_by_one(data.rows)
-    tables = {"answers.csv": rows, "truth.csv": data.truth, "splits.csv": data.splits, "workers.csv": data.workers,
-              "items.jsonl": data.items if data.arrays is None or data.items is None or data.items.width > 1 else None}
-    tables = {name: frame for name, frame in tables.items() if frame is not None}
+    items = None if data.items is None or (data.arrays and data.items.width == 1) else data.items  # arrays name their tasks
+    found = {"answers.csv": rows, "truth.csv": data.truth, "splits.csv": data.splits, "workers.csv": data.workers,
+             "items.jsonl": items}
+    tables = {name: frame for name, frame in found.items() if frame is not None}
     copies = _copies(data)
     no_leftovers(out, LAYOUT, [*tables, *copies, "META.json"])
     with writing(out) as new:
@@ -268,12 +272,12 @@ def _copies(data: Raw) -> dict[str, Path]:
     copies = {} if data.arrays is None else {data.arrays.name: data.arrays}
     if data.arrays is not None and data.arrays.name == "features.npy":
         copies["tasks.txt"] = data.arrays.with_name("tasks.txt")
-    folder = data.about.get("folder")
-    for name in ("image", "audio", "frames"):
-        if data.items is None or name not in data.items.columns:
-            continue
+    if data.items is None or "folder" not in data.about:
+        return copies
+    folder = Path(data.about["folder"])
+    for name in [name for name in ("image", "audio", "frames") if name in data.items.columns]:
         column = data.items[name].explode() if data.items[name].dtype.is_nested() else data.items[name]
-        copies |= {text: Path(folder) / text for text in column.drop_nulls() if folder and (Path(folder) / text).is_file()}
+        copies |= {text: folder / text for text in column.drop_nulls() if (folder / text).is_file()}
     return copies
 
 
@@ -281,7 +285,8 @@ def _meta(data: Raw) -> dict[str, Any]:
     """What the data say about themselves; of tasks and workers, those without answers."""
     asked, active = (set() if data.rows is None or name not in data.rows.columns else set(data.rows[name].unique())
                      for name in ("task", "worker"))
-    said = {"classes": data.classes, "scale": data.scale if data.scale != "nominal" else None, "abstain": list(data.abstain),
+    said = {"classes": data.classes, "scale": None if data.scale == "nominal" else data.scale,
+            "abstain": list(data.abstain),
             UNSEEN[0]: [task for task in data.tasks if task not in asked],
             UNSEEN[1]: [worker for worker in data.worker_ids if worker not in active]}
     kept = {key: value for key, value in data.about.items() if key != "folder" and not isinstance(value, pl.DataFrame)}

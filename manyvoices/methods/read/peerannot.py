@@ -33,13 +33,13 @@ import polars as pl
 from ...core.dataset import Raw
 from ...core.errors import BadCall, BadInput
 from ...core.names import in_order, is_integer
-from ._columns import one_a_pair, rows_of
+from ._columns import listed, one_a_pair, rows_of
 from ._images import image_table
 from ._text import Number, as_text, cautious, head, load, no_leftovers, parse_json, peek_json, plain, short, writing
 
 FILES = ("answers.json", "answers_inversed.json", "answers.txt")
 LAYOUT = (*FILES, "metadata.json", "ground_truth.npy", "ids.json")
-CIFAR = ("plane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")  # peerannot's order, not the alphabet's
+CIFAR = ("plane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")  # not by the alphabet
 MOST = 10_000_000  # of stated classes, workers or tasks
 
 
@@ -49,7 +49,9 @@ def recognise(path: Path) -> float:
     file = next((path / name for name in FILES if (path / name).is_file()), None) if path.is_dir() else path
     if file is None or not (_like_json(file) or _like_matrix(file)):
         return 0.0
-    return 0.95 if file.with_name("metadata.json").is_file() and file.name in FILES else 0.8 if file.name in FILES else 0.55
+    if file.name not in FILES:
+        return 0.55
+    return 0.95 if file.with_name("metadata.json").is_file() else 0.8
 
 
 def _like_json(file: Path) -> bool:
@@ -59,7 +61,8 @@ def _like_json(file: Path) -> bool:
         return False
     if file.name in FILES:  # the name speaks for it, so any label will do
         return not any(isinstance(label, dict | list) for label in answers)
-    return bool(answers) and all(label is None or isinstance(label, Number) and is_integer(label) for label in answers)
+    numbers = [label for label in answers if label is not None]
+    return bool(numbers) and all(isinstance(label, Number) and is_integer(label) for label in numbers)
 
 
 def _like_matrix(file: Path) -> bool:
@@ -67,8 +70,8 @@ def _like_matrix(file: Path) -> bool:
     lines = [line.split() for line in text.splitlines() if line.strip() and line[0] != "#"]
     lines = lines if whole or len(lines) < 2 else lines[:-1]
     values = {float(value) for line in lines for value in line}
-    return (len({len(line) for line in lines}) == 1 and len(lines[0]) > 1 and all(v >= -1 and v == int(v) for v in values)
-            and (-1 in values or file.name in FILES))
+    even = len({len(line) for line in lines}) == 1 and len(lines[0]) > 1
+    return even and all(v >= -1 and v == int(v) for v in values) and (-1 in values or file.name in FILES)
 
 
 def peerannot(path: Path, *, layout: Literal["auto", "tasks", "workers", "matrix"] = "auto") -> Raw:
@@ -85,14 +88,14 @@ def peerannot(path: Path, *, layout: Literal["auto", "tasks", "workers", "matrix
     if layout not in ("auto", "tasks", "workers", "matrix"):
         raise BadCall(f"layout {layout!r}: expected auto, tasks, workers or matrix")
     if layout == "auto":
-        layout = "workers" if "inversed" in file.stem else "matrix" if file.suffix == ".txt" or not peek_any(file) else "tasks"
+        layout = "matrix" if not _begins_like_json(file) else "workers" if "inversed" in file.stem else "tasks"
     read = {"tasks": _by_task, "workers": _by_worker, "matrix": _matrix}[layout]
     found = read(file)
     about, notes = _metadata(file)
     counts = {key: _whole(about.get(key), key, file) for key in ("n_classes", "n_workers", "n_task", "n_tasks")}
     stated = counts["n_task"] or counts["n_tasks"]
     tasks, workers = found.tasks, found.workers
-    if layout == "workers" and min(map(_index, tasks), default=-1) >= 0:  # peerannot turns it round so: each number is a task
+    if layout == "workers" and min(map(_index, tasks), default=-1) >= 0:  # as peerannot turns it: no gaps
         tasks = dict.fromkeys([*tasks, *map(str, range(max(stated, *(_index(task) + 1 for task in tasks))))])
     elif stated and stated != len(tasks):
         notes.append(f"metadata.json says {stated} tasks, {file.name} has {len(tasks)}")
@@ -104,7 +107,8 @@ def peerannot(path: Path, *, layout: Literal["auto", "tasks", "workers", "matrix
     asked, active = set(rows["task"]), set(rows["worker"])
     raw = Raw(format="peerannot", rows=rows, classes=classes, tasks=[t for t in tasks if t not in asked],
               worker_ids=[w for w in workers if w not in active], about={**about, "folder": str(file.parent)},
-              notes=[*found.notes, *notes, *note], dropped=found.dropped, where=Place(file, np.array(found.at, np.int64)))
+              notes=[*found.notes, *notes, *note], dropped=found.dropped,
+              where=Place(file, np.array(found.at, np.int64)))
     if path.is_dir():
         raw = _with_truth(_with_images(raw, path), path)
     return _named(raw, file)
@@ -119,8 +123,8 @@ def _answers_file(path: Path) -> Path:
     return found
 
 
-def peek_any(file: Path) -> bool:
-    """Whether a file begins like JSON. What is wrong with it otherwise, its reader says better."""
+def _begins_like_json(file: Path) -> bool:
+    """What is wrong with a file that is no text, its reader says better."""
     try:
         return head(file)[0].lstrip()[:1] in ("{", "[")
     except (OSError, ValueError):
@@ -166,11 +170,11 @@ def _objects(file: Path, outer: str, inner: str) -> Found:
     expected = f"{{{outer}: {{{inner}: label}}}}"
     value, notes = parse_json(file, expected)
     if not isinstance(value, dict):
-        raise BadInput(short(plain(value)), file=file, value=value, expected=expected)
+        raise BadInput(short(value), file=file, value=value, expected=expected)
     firsts, seconds, labels, at, dropped = [], [], [], [], 0
     for number, (first, said) in enumerate(value.items(), 1):
         if not isinstance(said, dict):
-            raise BadInput(f"{outer} {short(first)} has {short(plain(said))}", file=file, value=said, expected=expected)
+            raise BadInput(f"{outer} {short(first)} has {short(said)}", file=file, value=said, expected=expected)
         for second, label in said.items():
             if not first or not second:
                 dropped += 1
@@ -178,8 +182,8 @@ def _objects(file: Path, outer: str, inner: str) -> Found:
             try:
                 labels.append(as_text(label))
             except TypeError:
-                raise BadInput(f"{outer} {short(first)}, {inner} {short(second)}: the label is {short(plain(label))}", file=file,
-                               value=label, expected="a whole number") from None
+                raise BadInput(f"{outer} {short(first)}, {inner} {short(second)}: the label is {short(label)}",
+                               file=file, value=label, expected="a whole number") from None
             firsts.append(first)
             seconds.append(second)
             at.append(number)
@@ -189,7 +193,11 @@ def _objects(file: Path, outer: str, inner: str) -> Found:
 
 def _matrix(file: Path) -> Found:
     data, notes = load(file, "a row a task, a column a worker, -1 where there is no answer")
-    tasks, workers, labels, at, width, row = [], [], [], [], None, 0
+    tasks: list[str] = []
+    workers: list[str] = []
+    labels: list[str | None] = []
+    at: list[int] = []
+    width = row = 0
     for number, line in enumerate(io.StringIO(data.decode()), 1):
         if not line.strip() or line[0] == "#":
             continue
@@ -208,8 +216,8 @@ def _matrix(file: Path) -> Found:
         labels += [str(int(value)) for value in values[there]]
         at += [number] * len(there)
         row += 1
-    return Found((tasks, workers, labels), at, dict.fromkeys(map(str, range(row))), dict.fromkeys(map(str, range(width or 0))),
-                 notes, {})
+    return Found((tasks, workers, labels), at, dict.fromkeys(map(str, range(row))),
+                 dict.fromkeys(map(str, range(width))), notes, {})
 
 
 # What stands beside --------------------------------------------------------------------------------------------------
@@ -217,11 +225,11 @@ def _matrix(file: Path) -> Found:
 def _metadata(file: Path) -> tuple[dict[str, Any], list[str]]:
     about: dict[str, Any] = {"name": file.resolve().parent.name}
     meta, names = file.with_name("metadata.json"), file.with_name("labelNames.txt")
-    notes = []
+    notes: list[str] = []
     if meta.is_file():
         value, notes = parse_json(meta)
         if not isinstance(value, dict):
-            raise BadInput(short(plain(value)), file=meta, expected="one JSON object")
+            raise BadInput(short(value), file=meta, expected="one JSON object")
         about |= plain(value)
     else:
         notes = ["no metadata.json: the classes are those seen"]
@@ -235,7 +243,8 @@ def _whole(value: Any, key: str, file: Path) -> int:
     if value is None:
         return 0
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
-        raise BadInput(f"{key} is {short(value)}", file=file.with_name("metadata.json"), value=value, expected="a whole number")
+        raise BadInput(f"{key} is {short(value)}", file=file.with_name("metadata.json"), value=value,
+                       expected="a whole number")
     return value
 
 
@@ -260,12 +269,12 @@ def _with_images(raw: Raw, folder: Path) -> Raw:
     named = raw.about.get("label_names") or _label_names(set(images["class"]))
     code = {name: number for number, name in named.items()}
     truth = images.select("task", label=pl.col("class").replace_strict(code, default=None, return_dtype=pl.String))
-    return replace(raw, items=images.select("task", "image"), splits=images.select("task", "split"), truth=truth.drop_nulls(),
-                   notes=[*raw.notes, *notes], about={**raw.about, "label_names": named})
+    return replace(raw, items=images.select("task", "image"), splits=images.select("task", "split"),
+                   truth=truth.drop_nulls(), notes=[*raw.notes, *notes], about={**raw.about, "label_names": named})
 
 
 def _label_names(folders: set[str]) -> dict[str, str]:
-    """Code -> name of a class as peerannot numbers its folders: by the alphabet, but CIFAR's; numbers are codes already."""
+    """Code -> name of a class as peerannot numbers folders: by the alphabet, but CIFAR's; numbers are codes already."""
     if all(_index(name) >= 0 for name in folders):
         return {name: name for name in in_order(folders)}
     names = CIFAR if folders == set(CIFAR) else sorted(folders)
@@ -295,43 +304,45 @@ def _named(raw: Raw, file: Path) -> Raw:
         return raw
     names = _names(ids)
 
-    def named(values: Iterable[str | None], kind: str, must: bool = True) -> list[str | None]:
+    def named(values: Iterable[str], kind: str, must: bool = True) -> list[str]:
         strange = next((value for value in values if must and value is not None and value not in names[kind]), None)
         if strange is not None:
             raise BadInput(f"no name for {short(strange)} among the {kind}", file=ids, value=strange,
                            expected=f"one for each number in {file.name}")
-        return [names[kind].get(value, value) for value in values]
+        return [names[kind].get(value, value) for value in values]  # a missing label stays missing
 
     def table(frame: pl.DataFrame | None, must: bool = False) -> pl.DataFrame | None:
         kinds = {"task": "tasks", "worker": "workers", "label": "classes"}
         return None if frame is None else frame.with_columns(
-            pl.Series(name, named(frame[name].to_list(), kinds[name], must), dtype=pl.String) for name in frame.columns if name in kinds)
+            pl.Series(name, named(frame[name].to_list(), kind, must), dtype=pl.String)
+            for name, kind in kinds.items() if name in frame.columns)
 
-    return replace(raw, rows=table(raw.rows, must=True), truth=table(raw.truth), items=table(raw.items), splits=table(raw.splits),
-                   tasks=named(raw.tasks, "tasks"), worker_ids=named(raw.worker_ids, "workers"),
-                   classes=raw.classes and named(raw.classes, "classes"))
+    return replace(raw, rows=table(raw.rows, must=True), truth=table(raw.truth), items=table(raw.items),
+                   splits=table(raw.splits), tasks=named(raw.tasks, "tasks"),
+                   worker_ids=named(raw.worker_ids, "workers"), classes=raw.classes and named(raw.classes, "classes"))
 
 
 def _names(ids: Path) -> dict[str, dict[str, str]]:
     value, _ = parse_json(ids)
     try:
-        return {kind: {str(number): as_text(name) for number, name in enumerate(value[kind]["id_of"])}
+        return {kind: {str(number): as_text(name) or "" for number, name in enumerate(value[kind]["id_of"])}
                 for kind in ("tasks", "workers", "classes")}
     except (KeyError, TypeError, IndexError):
-        raise BadInput(short(plain(value)), file=ids, expected='tasks, workers and classes, each with "id_of": [...]') from None
+        raise BadInput(short(value), file=ids,
+                       expected='tasks, workers and classes, each with "id_of": [...]') from None
 
 
 # Writing -------------------------------------------------------------------------------------------------------------
 
 def write(data: Raw, out: Path) -> list[Path]:
-    """A folder that peerannot loads: answers.json, metadata.json, and ground_truth.npy, ids.json where there is cause."""
+    """A folder that peerannot loads: answers.json, metadata.json; ground_truth.npy and ids.json where needed."""
     out, rows = Path(out), one_a_pair(rows_of(data, "peerannot", named=True), "peerannot")
     rows = rows.with_columns(pl.col("label").cast(pl.String))
     tasks, workers = in_order({*rows["task"], *data.tasks}), in_order({*rows["worker"], *data.worker_ids})
     classes = data.classes or in_order(set(rows["label"]))
     strange = next((label for label in rows["label"].unique() if label not in set(classes)), None)
     if strange is not None:
-        raise BadInput(f"the label {short(strange)} is none of the classes", value=strange, expected=", ".join(classes[:20]))
+        raise BadInput(f"the label {short(strange)} is none of the classes", value=strange, expected=listed(classes))
     code = {kind: {name: number for number, name in enumerate(names)}
             for kind, names in (("tasks", tasks), ("workers", workers), ("classes", classes))}
     said: dict[int, dict[int, int]] = {number: {} for number in range(len(tasks))}

@@ -4,11 +4,11 @@
     1,cat,dog,
     2,dog,,dog
 
-CSV in any of the usual separators, gzipped or not, or Parquet. The first column holds the tasks, whatever it is called; all
-others are workers.
+CSV in any of the usual separators, gzipped or not, or Parquet. The first column holds the tasks, whatever it is called;
+all others are workers.
 
 - An empty cell is no answer. `-1` is a label like any other; `--missing -1` says otherwise.
-- Workers' ids are column names, kept exactly, spaces included. A column without a name is dropped and its answers counted.
+- Workers' ids are column names, kept exactly, spaces included. A column without a name is dropped, its answers counted.
 - A task with no answer at all stays a task, a worker with none stays a worker.
 - The same task in two rows gives its workers two answers each.
 - Writing needs at most one answer a worker and task, and refuses tables of more than 100 million cells.
@@ -35,7 +35,7 @@ CELLS = 100_000_000
 
 @cautious
 def recognise(path: Path) -> float:
-    """A key column, then columns that share few short values. Anything with the columns of a long table is left to `long`."""
+    """A key column, then columns that share few short values. What `long` can read is left to it."""
     if path.is_dir():
         return 0.0
     columns, *rows = glance(path) or [[]]
@@ -54,9 +54,9 @@ def recognise(path: Path) -> float:
     return 0.4 if find(columns[:1], "task") or not columns[0].strip() else 0.3
 
 
-def _counts(rows: list[list[str | None]]) -> bool:
+def _counts(rows: list[list[str]]) -> bool:
     """A table of votes a class is full of numbers, up to ten and more, and its rows have about the same sum."""
-    if not all(cell and cell.isascii() and cell.isdigit() for row in rows for cell in row[1:]):
+    if not all(cell.isascii() and cell.isdigit() for row in rows for cell in row[1:]):
         return False
     sums = [sum(map(int, row[1:])) for row in rows]
     return max(int(cell) for row in rows for cell in row[1:]) >= 10 and max(sums) <= 1.5 * min(sums)
@@ -89,7 +89,8 @@ def wide(path: Path) -> Raw:
     answered, active = set(rows["task"]), set(rows["worker"])
     return Raw(format="wide", rows=rows, tasks=[name for name in frame[task] if name not in answered],
                worker_ids=[name for name in workers if name not in active], notes=table.notes,
-               dropped={reason: n for reason, n in dropped.items() if n}, where=Cell(table.where, cells[row].to_numpy()))
+               dropped={reason: n for reason, n in dropped.items() if n},
+               where=Cell(table.where, cells[row].to_numpy()))
 
 
 @dataclass(frozen=True, slots=True)
