@@ -41,12 +41,14 @@ def shares(votes: np.ndarray) -> np.ndarray:
 
 def softmax_logsum(logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Softmax of each row [n, K] and log of the sum it divided by [n]. Works in the memory it is given."""
-    best = row_max(logits)
-    logits -= best[:, None]
+    best = None
+    if logits.size and not (logits.min() > -600 and logits.max() < 600):  # else no exponential can under- or overflow
+        best = row_max(logits)
+        logits -= best[:, None]
     probs = np.exp(logits, out=logits)
     total = row_sum(probs)
     probs /= total[:, None]
-    return probs, np.log(total) + best
+    return probs, np.log(total) if best is None else np.log(total) + best
 
 
 def log(p: np.ndarray) -> np.ndarray:

@@ -80,7 +80,7 @@ def _begins(path: Path) -> bytes:
 
 
 def glance(path: Path, rows: int = 200) -> list[list[str]]:
-    """Column names and the first rows, for `recognise`; nothing if it is no table. What is missing is empty. May raise."""
+    """Column names and the first rows, for `recognise`, gaps empty; nothing if it is no table. May raise."""
     if _begins(path) == _PARQUET:
         frame = pl.read_parquet(path, n_rows=rows)
         return [frame.columns, *(["" if value is None else str(value) for value in row] for row in frame.rows())]
@@ -117,6 +117,7 @@ def _first_lines(text: str) -> list[Any]:
 
 def _read_csv(path: Path, data: bytes, notes: list[str], strip: bool) -> Table:
     data = data.lstrip(b"\r\n") if data[:1] in b"\r\n" else data
+    data = data if data[-1:] in b"\r\n" else data + b"\n"  # the fast reader is lenient with an unended line
     separator = sniff(list(islice(_lines(data), 20)))
     with _any_length():
         header = next(csv.reader(_lines(data), delimiter=separator))
@@ -380,7 +381,8 @@ def _read_parquet(path: Path) -> Table:
         column = frame[name].alias("")
         if kind.is_nested() and not (name == "frames" and kind == pl.List(pl.String)):
             texts = [None if v is None else json.dumps(v, ensure_ascii=False, default=str) for v in column.to_list()]
-            nested |= {name: found for found in [(at, text) for at, text in enumerate(texts) if text][:1]}
+            if first := next(((at, text) for at, text in enumerate(texts) if text), None):
+                nested[name] = first
             column = pl.Series(values=texts, dtype=pl.String)
         elif not kind.is_nested():
             try:

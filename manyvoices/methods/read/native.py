@@ -183,7 +183,8 @@ def _inside(table: Table) -> None:
         for text in paths.drop_nulls().unique(maintain_order=True):
             place = PurePosixPath(text.replace("\\", "/"))
             if place.is_absolute() or ".." in place.parts or text[1:2] == ":":
-                row = next(at for at, value in enumerate(table.frame[name]) if value is not None and text in value)
+                cells = table.frame[name].to_list()
+                row = next(at for at, cell in enumerate(cells) if text in (cell if isinstance(cell, list) else [cell]))
                 raise BadInput(f"the {name} is {short(text)}", file=table.path, line=table.where(row)[1], value=text,
                                expected="a path inside the folder")
 
@@ -252,7 +253,9 @@ def write(data: Raw, out: Path) -> list[Path]:
     """A native folder; pictures and sounds are copied along."""
     out = Path(out)
     rows = None if data.rows is None else one_by_one(data.rows)
-    items = None if data.items is None or (data.arrays and data.items.width == 1) else data.items  # arrays name their tasks
+    items = data.items
+    if data.arrays is not None and items is not None and items.width == 1:
+        items = None  # the arrays name their tasks themselves
     found = {"answers.csv": rows, "truth.csv": data.truth, "splits.csv": data.splits, "workers.csv": data.workers,
              "items.jsonl": items}
     tables = {name: frame for name, frame in found.items() if frame is not None}

@@ -1,0 +1,215 @@
+"""`manyvoices bench SUITE`: cells of a TOML file, each in a process of its own, side by side with other packages.
+
+    [[cell]]
+    name = "ds 10^6"                      shown and matched by --only
+    who = "manyvoices"                    or crowdkit, peerannot, cleanlab (benchmarks/peers), limit (a loop in C)
+    method = "ds"
+    answers = 1000000                     of benchmarks/answers.py; workers, classes, per_task besides
+    iterations = 20
+    from = "codes"                        or csv, csv_shuffled: the whole way from a file of text ids to a file of labels
+    against = "crowdkit"                  whose cell of the same name the ratio is to
+
+A line of results has the seconds, memory, machine, versions and commit; a table with the ratios goes beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from . import __version__
+from .core.errors import BadCall, BadInput, ManyVoicesError
+from .core.files import put_text
+
+SIZES = ("answers", "workers", "classes", "per_task")
+BENCHMARKS = Path("benchmarks")
+
+
+def run(suite: str, out: Path | None, only: str | None, limit: float, say: Callable[[str], None]) -> list[dict[str, Any]]:
+    path = Path(suite) if suite.endswith(".toml") else BENCHMARKS / "suites" / f"{suite}.toml"
+    if not path.is_file():
+        known = sorted(p.stem for p in (BENCHMARKS / "suites").glob("*.toml"))
+        raise BadInput("no such suite", file=path, expected=f"a TOML file, or in the source folder one of {', '.join(known) or 'none here'}")
+    cells = [cell for cell in tomllib.loads(path.read_text(encoding="utf-8"))["cell"] if only is None or only in cell["name"]]
+    if not cells:
+        raise BadCall(f"no cell of {path} has {only!r} in its name")
+    out = out or BENCHMARKS / "results" / f"{path.stem}.jsonl"
+    about = {"machine": machine(), "commit": commit(), "when": time.strftime("%Y-%m-%d"), "manyvoices": __version__}
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for cell in cells:
+            found = measured(cell, Path(folder), limit)
+            rows.append(cell | found | about)
+            say(f"{cell['name']:32} {cell['who']:12} {shown(rows[-1])}")
+    put_text(out, "".join(json.dumps(row, default=str) + "\n" for row in rows))
+    page = put_text(out.with_suffix(".md"), table(rows))
+    say(f"wrote {out} and {page}")
+    return rows
+
+
+def measured(cell: dict[str, Any], folder: Path, limit: float) -> dict[str, Any]:
+    """One cell in a process of its own, ended at the limit."""
+    data = inputs(cell, folder)
+    command = {"manyvoices": ours, "limit": c_loop}.get(cell["who"], peer)(cell, data)
+    start = time.perf_counter()
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
+    except subprocess.TimeoutExpired:
+        return {"error": f"> {limit:.0f} s"}
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if not lines:
+        return {"error": (done.stderr.strip().splitlines() or ["no result"])[-1][:200]}
+    return json.loads(lines[-1]) | {"process_seconds": round(time.perf_counter() - start, 3)}
+
+
+def inputs(cell: dict[str, Any], folder: Path) -> Path:
+    """The answers of a cell, made once for all that share them."""
+    sizes = {name: cell[name] for name in SIZES if name in cell}
+    kind = cell.get("from", "codes")
+    place = folder / "-".join([kind, *(f"{k}{v}" for k, v in sizes.items())])
+    path = place / ("answers.npz" if kind == "codes" else "answers.csv")
+    if not path.exists():
+        place.mkdir()
+        options = [f"--{name.replace('_', '-')}={value}" for name, value in sizes.items()]
+        more = ["--shuffled"] if kind == "csv_shuffled" else []
+        subprocess.run([sys.executable, str(BENCHMARKS / "answers.py"), *options, *more, "--out", str(path)], check=True)
+    return path
+
+
+def ours(cell: dict[str, Any], data: Path) -> list[str]:
+    return [sys.executable, "-m", "manyvoices.benchmark", json.dumps(cell), str(data)]
+
+
+def c_loop(cell: dict[str, Any], data: Path) -> list[str]:
+    return [sys.executable, str(BENCHMARKS / "limit" / "limit.py"), "--file", str(data), "--threads", str(cell.get("threads", os.cpu_count()))]
+
+
+def peer(cell: dict[str, Any], data: Path) -> list[str]:
+    python = Path(".venv-peers/bin/python")
+    if not python.exists():
+        raise ManyVoicesError("the other packages have no environment yet: python benchmarks/peers/make_env.py (or make bench)")
+    command = [str(python), str(BENCHMARKS / "peers" / "run.py"), cell["who"], cell["method"], str(data), "--repeat", str(cell.get("repeat", 1))]
+    if "iterations" in cell:
+        command += ["--iterations", str(cell["iterations"])]
+    for name, value in cell.get("peer_options", {}).items():
+        command += ["--option", f"{name}={value}"]
+    if data.suffix == ".csv":
+        command += ["--labels", str(data.with_name(f"{cell['who']}.csv"))]
+    return command
+
+
+def measure_ours(cell: dict[str, Any], data: Path) -> dict[str, Any]:
+    """In a fresh process: seconds and peak memory of one method, from codes or from a file."""
+    options = dict(cell.get("options", {}))
+    if "iterations" in cell:
+        options |= {"iterations": cell["iterations"]} | ({"tol": 0.0} if cell.get("fixed", True) else {})
+    if data.suffix == ".csv":
+        return from_file(cell, data, options)
+    began = time.perf_counter()
+    import numpy as np
+
+    from . import api
+    from .core.answers import Answers
+    from .core.names import Names
+
+    base = peak_mb()
+    with np.load(data) as file:
+        held = {name: file[name] for name in ("task", "worker", "label", "truth", "probs")}
+        workers, classes = int(file["workers"]), int(file["classes"])
+    tasks = len(held["truth"])
+    answers = api.place(Answers.from_codes(held["task"], held["worker"], held["label"], tasks=Names.numbered(tasks), workers=Names.numbered(workers),
+                                           classes=Names.numbered(classes)), cell.get("on"))
+    side = {"probs": held.pop("probs")} if cell["method"] == "crowdlab" else {}
+    truth, n = held.pop("truth"), len(held["task"])
+    held.clear()
+    loaded, load = peak_mb(), time.perf_counter() - began
+    fits, steps, found = [], None, None
+    for _ in range(cell.get("repeat", 3)):
+        start = time.perf_counter()
+        found = api.aggregate(answers, cell["method"], **options, **side)
+        fits.append(time.perf_counter() - start)
+        steps = None if found.trace is None else len(found.trace.values)
+    fit = min(fits)
+    result = {"seconds": {"load": load, "fit": fit}, "steps": steps, "accuracy": float((found.codes == truth).mean()),  # type: ignore[union-attr]
+              "peak_mb": peak_mb(), "loaded_mb": loaded, "interpreter_mb": base}
+    if steps and "iterations" in cell:
+        result["step"] = {"best": fit / steps, "ns": fit / steps / n / classes * 1e9}
+    return result
+
+
+def from_file(cell: dict[str, Any], data: Path, options: dict[str, Any]) -> dict[str, Any]:
+    """The whole way as a user goes it: one process of the command line."""
+    out = data.with_name("manyvoices.csv")
+    given = [f"--{name}={value}" for name, value in options.items()]
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "manyvoices", "aggregate", str(data), "-s", cell["method"], *given, "-o", str(out), "-q"], check=True)
+    seconds = time.perf_counter() - start
+    return {"seconds": {"all": seconds}, "peak_mb": round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024, 1)}
+
+
+def peak_mb() -> float:
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
+
+
+def seconds_of(row: dict[str, Any]) -> float | None:
+    """What a row is compared by: a step where steps were fixed, the whole way from a file, else the fit."""
+    if "error" in row:
+        return None
+    if "step_seconds" in row:
+        return row["step_seconds"]
+    if row.get("from", "codes") != "codes":
+        return row["seconds"].get("all", row["process_seconds"])
+    if row.get("by", "fit") == "step" and row.get("step"):
+        return row["step"]["best"]
+    return row["seconds"]["fit"]
+
+
+def shown(row: dict[str, Any]) -> str:
+    seconds = seconds_of(row)
+    if seconds is None:
+        return row["error"]
+    ns = f", {row['step']['ns']:.2f} ns" if row.get("step") else f", {row['ns']:.2f} ns" if "ns" in row else ""
+    return f"{seconds:.4g} s{ns}" + (f", {row['peak_mb']:.0f} MB" if "peak_mb" in row else "")
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """A cell a line: ours, theirs, how many times faster."""
+    first = rows[0]
+    lines = [f"{first['when']}, {first['machine']}, commit {first['commit']}, best of several in one run", "",
+             "| what | manyvoices | other | seconds | times ours | memory, ours / theirs |", "| --- | --- | --- | --- | --- | --- |"]
+    for row in rows:
+        if row["who"] != "manyvoices":
+            continue
+        mine = seconds_of(row)
+        others = [other for other in rows if other["name"] == row["name"] and other is not row]
+        if not others:
+            lines.append(f"| {row['name']} | {shown(row)} | | | | |")
+        for other in others:
+            theirs = seconds_of(other)
+            ratio = f"{theirs / mine:,.3g}" if mine and theirs else ""
+            memory = f"{row.get('peak_mb', 0):.0f} / {other['peak_mb']:.0f} MB" if "peak_mb" in other else f"{row.get('peak_mb', 0):.0f} MB"
+            lines.append(f"| {row['name']} | {shown(row)} | {other['who']} | {shown(other)} | {ratio} | {memory} |")
+    return "\n".join(lines) + "\n"
+
+
+def machine() -> str:
+    return f"{os.cpu_count()} cores {platform.machine()}, Python {platform.python_version()}"
+
+
+def commit() -> str:
+    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure_ours(json.loads(sys.argv[1]), Path(sys.argv[2]))))
