@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from . import __version__
-from .core.errors import BadCall, BadInput, ManyVoicesError
+from .core.errors import BadCall, BadInput, ManyVoicesError, Unknown
 from .core.files import put_text
 
 SIZES = ("answers", "workers", "classes", "per_task")
@@ -37,9 +37,10 @@ BENCHMARKS = Path("benchmarks")
 
 def run(suite: str, out: Path | None, only: str | None, limit: float, say: Callable[[str], None]) -> list[dict[str, Any]]:
     path = Path(suite) if suite.endswith(".toml") else BENCHMARKS / "suites" / f"{suite}.toml"
+    if not path.is_file() and suite.endswith(".toml"):
+        raise BadInput("no such file", file=path, expected="a TOML file with [[cell]] tables")
     if not path.is_file():
-        known = sorted(p.stem for p in (BENCHMARKS / "suites").glob("*.toml"))
-        raise BadInput("no such suite", file=path, expected=f"a TOML file, or in the source folder one of {', '.join(known) or 'none here'}")
+        raise Unknown.name("suite in benchmarks/suites/ of this folder", suite, (p.stem for p in (BENCHMARKS / "suites").glob("*.toml")))
     cells = [cell for cell in tomllib.loads(path.read_text(encoding="utf-8"))["cell"] if only is None or only in cell["name"]]
     if not cells:
         raise BadCall(f"no cell of {path} has {only!r} in its name")

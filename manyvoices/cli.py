@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -41,19 +43,33 @@ class Verb(click.Command):
     def parse_args(self, ctx, args):
         self.params = [p for p in self.params if not getattr(p, "of_method", False)]
         extra: dict[str, registry.Option] = {}
+        values = self.first_look(ctx, args)
         if self.job:
-            given = value_of(args, ("-s", "--strategy", "--method"))
-            asked = registry.parse(self.job, given) if given else []
-            ctx.meta["asked"] = asked
-            for method, _ in asked:
+            ctx.meta["asked"] = registry.parse(self.job, values.get("strategy") or self.default_of("strategy"))
+            for method, _ in ctx.meta["asked"]:
                 extra |= {o.name: o for o in method.options if o.name not in extra}
         if self.reads:
-            known = value_of(args, ("--from",))
+            known = values.get("format")
             for name in [registry.resolve("read", known)[0]] if known else registry.names("read"):
                 extra = {o.name: o for o in registry.about("read", name).options} | extra
         taken = {p.name for p in self.params}
         self.params += [click_option(o) for o in extra.values() if o.name not in taken]
         return super().parse_args(ctx, args)
+
+    def first_look(self, ctx, args) -> dict[str, Any]:
+        """What the options every method shares say, before those of the method are known."""
+        parser = self.make_parser(ctx)
+        parser.ignore_unknown_options = True
+        try:
+            values, _, order = parser.parse_args(list(args))
+        except click.UsageError:
+            return {}  # the real look says what is wrong
+        if [p.name for p in order].count("strategy") > 1:
+            raise BadCall("-s is given twice; several methods go into one: -s ds,glad")
+        return values
+
+    def default_of(self, name: str) -> str:
+        return next(p.default for p in self.params if p.name == name)  # type: ignore[return-value]
 
 
 def click_option(option: registry.Option) -> click.Option:
@@ -68,19 +84,6 @@ def click_option(option: registry.Option) -> click.Option:
         made = click.Option([*flags, option.name], type=kind, default=None, help=option.help + shown)
     made.of_method = True  # type: ignore[attr-defined]
     return made
-
-
-def value_of(args: list[str], names: tuple[str, ...]) -> str | None:
-    """The value of an option before the parser has run, which needs to know it."""
-    for i, arg in enumerate(args):
-        if arg in names and i + 1 < len(args):
-            return args[i + 1]
-        for name in names:
-            if arg.startswith(f"{name}="):
-                return arg[len(name) + 1:]
-            if len(name) == 2 and arg.startswith(name) and not arg.startswith("--") and len(arg) > 2:
-                return arg[2:]
-    return None
 
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "token_normalize_func": lambda text: text if len(text) == 1 else text.replace("_", "-").lower(),
@@ -142,7 +145,7 @@ def reading(function):
 
 @verb()
 @click.option("-o", "--out", default="manyvoices-demo", help="Folder to write. [manyvoices-demo]")
-@click.option("--seed", type=int, default=0, help="Seed of the simulated crowd. [0]")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the simulated crowd. [0]")
 def demo(out, seed, **common):
     """See the whole thing once on data made on the spot.
 
@@ -209,7 +212,7 @@ def simulate(out, strategy, **options):
     from .core.files import put
 
     common, options = parted(options)
-    [(method, bracketed), *more] = click.get_current_context().meta["asked"] or registry.parse("simulate", strategy)
+    [(method, bracketed), *more] = click.get_current_context().meta["asked"]
     if more:
         raise BadCall("simulate makes one crowd at a time")
     given = bracketed | {name: value for name, value in options.items() if value is not None}
@@ -234,7 +237,7 @@ def simulate(out, strategy, **options):
 @click.option("--probs", metavar="FILE", help="Out-of-sample class probabilities: columns task,p:CLASS (crowdlab).")
 @click.option("--labels", metavar="FILE", help="Labels to start from (ds).")
 @click.option("--start", metavar="DIR", help="Go on from an earlier result and say what changed (ds, onecoin, bcc, glad).")
-@click.option("--seed", type=int, default=0, help="For random ties and starts. [0]")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="For random ties and starts. [0]")
 @reading
 def aggregate(data, strategy, out, format, on, **options):
     """One label a task from everybody's answers.
@@ -248,7 +251,7 @@ def aggregate(data, strategy, out, format, on, **options):
     from .runs import aggregate_all
 
     common, options = parted(options)
-    asked = click.get_current_context().meta["asked"] or registry.parse("aggregate", strategy)
+    asked = click.get_current_context().meta["asked"]
     mine = {name: options.pop(name) for name in ("soft", "hard", "all_tasks", "ties", "min_prob", "gold", "probs", "labels", "start", "seed")}
     if mine["min_prob"] is not None and not 0 <= mine["min_prob"] <= 1:
         raise BadCall(f"--min-prob is {mine['min_prob']}: give a number between 0 and 1")
@@ -342,7 +345,13 @@ def loaded(data: str, format: str | None, on: str | None, options: dict[str, Any
             raise BadInput("one column", file=file, expected="two columns: from,to")
         options["map_labels"] = dict(zip(table[table.columns[0]].to_list(), table[table.columns[1]].to_list(), strict=True))
     rules = {name: options.pop(name) for name in list(options) if name in RULES and options[name] is not None}
-    return api.read(source, format, on=on, **rules, **{name: value for name, value in options.items() if value is not None and name not in RULES})
+    rest = {name: value for name, value in options.items() if value is not None and name not in RULES}
+    try:
+        return api.read(source, format, on=on, **rules, **rest)
+    except BadInput as problem:
+        if data == "-" and problem.file is not None:
+            raise BadInput(problem.message, file="stdin", line=problem.line, value=problem.value, expected=problem.expected) from None
+        raise
 
 
 RULES = ("classes", "missing", "strict", "repeats", "scale", "exclude_workers", "map_labels", "hash_workers", "hash_key", "classes_limit")
@@ -382,7 +391,7 @@ def show(found: dict[str, Any]) -> None:
             value = ", ".join(map(str, value[:20])) or "none"
         elif isinstance(value, float):
             value = f"{value:.4g}"
-        click.echo(f"{name + ':':28}{'unknown' if value is None else value}")
+        click.echo(f"{name + ':':28}{'none' if value is None else value}")
 
 
 def finish(command: str, result: Any, *, common: dict[str, Any], plain=None, seed: int | None = None, input: str | None = None,
@@ -415,40 +424,46 @@ def run(args: list[str] | None = None) -> int:
     if "-q" not in args and "--quiet" not in args:
         logging.getLogger("manyvoices").addHandler(Lines())
         logging.getLogger("manyvoices").setLevel(logging.INFO)
-    code, error, facts = 0, "", {}
+    code, error, facts, raised = 0, "", {}, None
     try:
         main.main(args, prog_name="manyvoices", standalone_mode=False)
+        sys.stdout.flush()
     except click.exceptions.Exit as done:
         code = done.exit_code
-    except click.UsageError as problem:
-        code, error = 2, f"{problem.format_message()} (manyvoices {problem.ctx.info_name if problem.ctx and problem.ctx.parent else ''} -h shows what there is)".replace("  ", " ")
-    except (KeyboardInterrupt, click.Abort):
-        code, error = 130, "interrupted"
-    except ManyVoicesError as problem:
-        code, error, facts = problem.code, str(problem), vars(problem)
-    except MemoryError:
-        code, error = 1, "out of memory: use --on disk, or a method with one row a worker (onecoin, wawa, mace)"
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
-    except OSError as problem:
-        code, error = 1, f"{problem.filename or ''}: {problem.strerror or problem}".lstrip(": ")
-    except Exception as problem:  # a defect of ours: still one line, and how to see more
-        code, error = 1, f"unexpected {type(problem).__name__}: {problem} (-v shows where; please report it)"
-        facts = {}
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BaseException as problem:
+        raised = problem
+        code, error, facts = told(problem)
     if error:
         if "-v" in args or "--verbose" in args:
-            import traceback
-
-            traceback.print_exc()
+            traceback.print_exception(raised)
         line = " ".join(error.splitlines())
         if "--json" in args:
             names = ("file", "line", "value", "expected")
-            print(json.dumps({"error": {"code": code, "message": line, **{n: facts.get(n) if n in ("line",) else text_or_none(facts.get(n)) for n in names}}},
-                             ensure_ascii=False), file=sys.stderr)
+            where = {name: facts.get(name) if name == "line" else text_or_none(facts.get(name)) for name in names}
+            print(json.dumps({"error": {"code": code, "message": line, **where}}, ensure_ascii=False), file=sys.stderr)
         else:
             print(f"manyvoices: {line}", file=sys.stderr)
     return code
+
+
+def told(problem: BaseException) -> tuple[int, str, dict[str, Any]]:
+    """Exit code, one line, and where in the data it happened."""
+    match problem:
+        case click.UsageError():
+            where = f" {problem.ctx.info_name}" if problem.ctx and problem.ctx.parent else ""
+            return 2, f"{problem.format_message()} (manyvoices{where} -h shows what there is)", {}
+        case KeyboardInterrupt() | click.Abort():
+            return 130, "interrupted", {}
+        case ManyVoicesError():
+            return problem.code, str(problem), vars(problem)
+        case MemoryError():
+            return 1, "out of memory: use --on disk, or a method with one row a worker (onecoin, wawa, mace)", {}
+        case OSError():
+            return 1, f"{problem.filename or ''}: {problem.strerror or problem}".lstrip(": "), {}
+        case _:  # a defect of ours: still one line, and how to see more
+            return 1, f"unexpected {type(problem).__name__}: {problem} (-v shows where; please report it)", {}
 
 
 def text_or_none(value: Any) -> str | None:

@@ -30,9 +30,9 @@ def raw(source: Any, format: str | None, options: dict[str, Any]) -> Raw:
     path = Path(source)
     if not path.exists():
         raise BadInput("no such file or folder", file=path)
-    name = recognised(path) if format is None else registry.resolve("read", format)[0]
-    method = registry.about("read", name)
     given = {key: value for key, value in options.items() if value is not None}
+    name = recognised(path, given) if format is None else registry.resolve("read", format)[0]
+    method = registry.about("read", name)
     for key in given:
         try:
             method.option(key)
@@ -42,9 +42,13 @@ def raw(source: Any, format: str | None, options: dict[str, Any]) -> Raw:
     return registry.find("read", name)(path, **method.settle(given))
 
 
-def recognised(path: Path) -> str:
-    sure = sorted(((registry.module("read", name).recognise(path), name) for name in registry.names("read")), reverse=True)
+def recognised(path: Path, given: Mapping[str, Any]) -> str:
+    """The reader that is surest; who names columns means a reader that knows them."""
+    able = [name for name in registry.names("read") if set(given) <= {o.name for o in registry.about("read", name).options}]
+    sure = sorted(((registry.module("read", name).recognise(path), name) for name in able or registry.names("read")), reverse=True)
     best = [name for score, name in sure if score == sure[0][0]]
+    if sure[0][0] <= 0 and "long" in able and path.is_file() and {"worker", "label"} & set(given):
+        return "long"
     if sure[0][0] <= 0:
         # whichever reader comes nearest says what is wrong with the file; a folder is told what was looked for
         registry.find("read", "native" if path.is_dir() else "long")(path)
@@ -163,10 +167,11 @@ def gold_codes(answers: Answers, given: Any) -> np.ndarray:
     """[T] class codes, -1 where nothing is known."""
     if isinstance(given, np.ndarray):
         return given
-    return label_codes(answers, mapping(given, "label"), "gold")
+    return label_codes(answers, given, "gold")
 
 
-def label_codes(answers: Answers, labels: Mapping[str, str], what: str) -> np.ndarray:
+def label_codes(answers: Answers, given: Any, what: str) -> np.ndarray:
+    labels, file = mapping(given, "label")
     codes = np.full(len(answers.tasks), -1, np.int64)
     tasks = list(labels)
     at = answers.tasks.code(tasks, missing=-1)
@@ -174,12 +179,12 @@ def label_codes(answers: Answers, labels: Mapping[str, str], what: str) -> np.nd
         if labels[task] is None:
             continue
         if labels[task] not in answers.classes:
-            raise BadInput(f"{what} label {labels[task]!r} of task {task!r} is not a class", value=labels[task],
+            raise BadInput(f"{what} label {labels[task]!r} of task {task!r} is not a class", file=file, value=labels[task],
                            expected=", ".join(answers.classes[:12]))
         if place_ >= 0:
             codes[place_] = answers.classes.code([labels[task]])[0]
     if not (codes >= 0).any():
-        raise BadInput(f"no task of the {what} has answers", expected="the same task ids as in the answers")
+        raise BadInput(f"no task of the {what} has answers", file=file, expected="the same task ids as in the answers")
     return codes
 
 
@@ -220,7 +225,7 @@ def belief_rows(answers: Answers, given: Any) -> np.ndarray:
     table, _ = frame(given)
     if any(name.startswith("p:") for name in table.columns):
         return prob_rows(answers, table)
-    codes = label_codes(answers, mapping(table, "label"), "labels")
+    codes = label_codes(answers, given, "labels")
     return np.where((codes >= 0)[:, None], np.eye(len(answers.classes))[np.maximum(codes, 0)], shares(answers.counts()))
 
 
@@ -271,15 +276,20 @@ def column(data: Dataset, answers: Answers, name: str) -> np.ndarray | None:
     return scores
 
 
-def mapping(given: Any, value: str) -> dict[str, str]:
-    """task -> label from a mapping, a frame, or a file of either."""
+def mapping(given: Any, value: str) -> tuple[dict[str, str | None], Path | None]:
+    """task -> label from a mapping, a frame, or a file; and which file."""
     if isinstance(given, Mapping):
-        return {str(task): None if label is None else str(label) for task, label in given.items()}  # type: ignore[misc]
+        return {str(task): None if label is None else str(label) for task, label in given.items()}, None
     table, file = frame(given)
     for name in ("task", value):
         if name not in table.columns:
             raise BadInput(f"no column {name!r}; found {', '.join(table.columns)}", file=file, expected=f"columns task and {value}")
-    return dict(zip(table["task"].to_list(), table[value].to_list(), strict=True))
+    found: dict[str, str | None] = {}
+    for task, label in zip(table["task"].to_list(), table[value].to_list(), strict=True):
+        if found.get(task) not in (None, label) and label is not None:
+            raise BadInput(f"task {task!r} is {found[task]!r} and {label!r}", file=file, value=label, expected="one label a task")
+        found[task] = label if label is not None else found.get(task)
+    return found, file
 
 
 def frame(given: Any) -> tuple[pl.DataFrame, Path | None]:

@@ -54,7 +54,7 @@ def aggregate_all(data: Dataset, source: str, asked: list[tuple[Method, dict]], 
         scores = scored(found, table, data)
         if len(asked) > 1:
             say(f"\n{method.name}")
-        said = report(found, scores)
+        said = report(found, table, scores, mine["ties"])
         say(said)
         notes += [line for line in said.splitlines() if "NOT converged" in line or line.startswith("ties:")]
         if folder:
@@ -63,9 +63,12 @@ def aggregate_all(data: Dataset, source: str, asked: list[tuple[Method, dict]], 
                         "inputs": fingerprints(Path(source), [mine[k] for k in ("gold", "probs", "labels")]), "scores": scores,
                         "seconds": {"read": round(start - began, 3), "fit": round(time.time() - start, 3)}}
             files += write_folder(found, table, where, data, manifest, mine["start"])
-        elif out not in (None, "-"):
+        elif mine["start"] is not None:
+            changed = len(changes(mine["start"], found))
+            say(f"changed: {changed} labels, new tasks among them (a folder, -o DIR/, lists them in changes.csv)")
+        if not folder and out not in (None, "-"):
             files += write_table(found, table, Path(out), mine["soft"])  # type: ignore[arg-type]
-        else:
+        elif not folder:
             text = to_csv(table)
         rows = table.to_dicts()
         result = rows if len(asked) == 1 else result | {method.name: rows}
@@ -111,7 +114,11 @@ def scored(found: Consensus, table: pl.DataFrame, data: Dataset) -> dict[str, fl
             per_task.setdefault(task, []).append(float(label == of[task]))
     if not per_task:
         return {}
-    return {"accuracy": float(np.mean([np.mean(hits) for hits in per_task.values()])), "truth": len(per_task)}
+    scores = {"accuracy": float(np.mean([np.mean(hits) for hits in per_task.values()])), "truth": len(per_task)}
+    if withheld := set(table.filter(table["label"].is_null())["task"].to_list()) & set(per_task):
+        sure = [np.mean(hits) for task, hits in per_task.items() if task not in withheld]
+        scores |= {"accuracy_labelled": float(np.mean(sure)) if sure else float("nan"), "labelled": len(sure)}
+    return scores
 
 
 def is_number(text: str) -> bool:
@@ -121,14 +128,15 @@ def is_number(text: str) -> bool:
         return False
 
 
-def report(found: Consensus, scores: dict[str, float]) -> str:
-    lines = [str(found)]
+def report(found: Consensus, table: pl.DataFrame, scores: dict[str, float], ties: str) -> str:
+    lines = [labels.summary(found, table, ties)]
     if "accuracy" in scores:
         n, share = int(scores["truth"]), scores["accuracy"]
         from .kernels.skills import beta_interval
 
         low, high = beta_interval(np.array([share]), np.array([float(n)]))
-        lines.append(f"accuracy: {share:.4f} [{low[0]:.3f}, {high[0]:.3f}] on {n} tasks whose truth is known")
+        lines.append(f"accuracy: {share:.4f} [{low[0]:.3f}, {high[0]:.3f}] on {n} tasks whose truth is known"
+                     + (f" ({scores['accuracy_labelled']:.4f} of the {int(scores['labelled'])} that have a label)" if "labelled" in scores else ""))
     if "mae" in scores:
         lines.append(f"mean absolute error: {scores['mae']:.4g} on {int(scores['truth'])} tasks whose truth is known")
     return "\n".join(lines)

@@ -7,7 +7,7 @@ import hmac
 import secrets
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -48,10 +48,12 @@ def coded(raw: Raw, rules: Rules) -> Dataset:
     """Apply the rules, code the names, sort the rows."""
     dropped, messages = dict(raw.dropped), list(raw.notes)
     scale = rules.scale or raw.scale
+    if rules.hash_workers and rules.hash_key is None:
+        rules = replace(rules, hash_key=secrets.token_hex(32))
     answers = notes = None
     if raw.rows is not None:
         answers, notes = answers_of(raw.rows, raw, rules, scale, dropped, messages)
-    items = items_of(raw, answers)
+    items = items_of(raw, answers, rules)
     workers = raw.workers
     if workers is not None and rules.hash_workers:
         workers = hashed(workers, rules.hash_key)
@@ -88,7 +90,7 @@ def answers_of(rows: pl.DataFrame, raw: Raw, rules: Rules, scale: str, dropped: 
     if not extra:
         return answers, None
     order = np.lexsort((label, worker if worker is not None else np.zeros(len(rows)), task))
-    return answers, rows.select(extra)[order]
+    return answers, pl.DataFrame([rows.get_column(name) for name in extra])[order]
 
 
 def cleaned(rows: pl.DataFrame, raw: Raw, rules: Rules, dropped: dict) -> pl.DataFrame:
@@ -210,15 +212,15 @@ def coded_by(column: pl.Series, names: list[str]) -> np.ndarray:
     return column.cast(pl.Enum(names)).to_physical().to_numpy()
 
 
-def hashed(table: pl.DataFrame, key: str | None) -> pl.DataFrame:
+def hashed(table: pl.DataFrame, key: str) -> pl.DataFrame:
     """Worker ids as a keyed hash; the same key gives the same ids again."""
-    secret = (key or secrets.token_hex(32)).encode()
+    secret = key.encode()
     old = table["worker"].unique().drop_nulls().to_list()
     new = ["h" + hmac.new(secret, name.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:16] for name in old]
     return table.with_columns(pl.col("worker").replace(old, new))
 
 
-def items_of(raw: Raw, answers: Answers | None) -> Items | None:
+def items_of(raw: Raw, answers: Answers | None, rules: Rules) -> Items | None:
     tables = [table for table in (raw.items, raw.truth, raw.splits) if table is not None]
     if not tables and raw.arrays is None:
         return None
@@ -228,6 +230,9 @@ def items_of(raw: Raw, answers: Answers | None) -> Items | None:
     if raw.truth is not None:
         known = raw.truth.drop_nulls(["task", "label"]).unique("task", keep="first", maintain_order=True)
         said = known["label"].cast(pl.String)
+        if rules.map_labels:
+            old, new = zip(*rules.map_labels, strict=True)
+            said = said.replace(list(old), list(new))
         classes = Names([*classes, *in_order(set(said.unique().to_list()) - set(classes))])
         truth[ids.code(known["task"].to_list())] = classes.code(said.to_list())
     splits = raw.splits

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from .consensus import first_best
 
 if TYPE_CHECKING:
     import polars as pl
 
     from .consensus import Consensus
 
-TIES = ("lowest", "random", "all")
+TIES = {"lowest": "to the first class; --ties random or all", "random": "drawn", "all": "a row for each class"}
 
 
 def label_table(found: Consensus, *, soft: bool, ties: str, seed: int, min_prob: float | None, answered: bool) -> pl.DataFrame:
@@ -105,27 +104,25 @@ def confusion_table(found: Consensus) -> pl.DataFrame | None:
                          "label": names.gather(label), "prob": confusions.ravel()})
 
 
-def summary(found: Consensus) -> str:
-    answered = int((found.n > 0).sum())
-    lines = [f"{answered} tasks labelled from {int(found.n.sum())} answers"
+def summary(found: Consensus, table: pl.DataFrame | None = None, ties: str = "lowest") -> str:
+    """A few lines about a result; counts are those of the table that was written, where there is one."""
+    answered = found.n > 0
+    lines = [f"{answered.sum()} tasks labelled from {found.n.sum()} answers"
              + ("" if found.workers is None else f" of {len(found.workers)} workers")
              + (f" in {len(found.classes)} classes" if found.probs is not None else "")]
     if found.probs is not None and len(found.classes):
-        held = found.n > 0
-        codes = found.codes[held]
-        shares = np.bincount(codes[codes >= 0], minlength=len(found.classes))
-        most = np.argsort(-shares, kind="stable")[:8]
-        lines.append("labels: " + ", ".join(f"{found.classes[k]} {shares[k]}" for k in most) + (", ..." if len(shares) > 8 else ""))
-        if (codes < 0).any():
-            lines.append(f"no label: {(codes < 0).sum()} ({found.note})")
-        probs = found.probs[held]
+        labels = found.labels() if table is None else table["label"].to_list()
+        counts = Counter(label for label in labels if label is not None)
+        most = counts.most_common(8)
+        lines.append("labels: " + (", ".join(f"{name} {n}" for name, n in most) or "none") + (", ..." if len(counts) > 8 else ""))
+        if missing := sum(label is None for label in labels):
+            why = found.note if table is None or "note" not in table.columns else "; ".join(table["note"].drop_nulls().unique().sort())
+            lines.append(f"no label: {missing} ({why})")
+        probs = found.probs[answered]
         tied = int(((probs >= probs.max(axis=1, keepdims=True) - 1e-9).sum(axis=1) > 1).sum()) if len(probs) else 0
-        if tied:
-            lines.append(f"ties: {tied} (to the first class; --ties random or all)")
+        if tied and found.chosen is None:
+            lines.append(f"ties: {tied} ({TIES[ties]})")
     if found.trace is not None and found.trace.values:
         state = "" if found.converged is None else ", converged" if found.converged else ", NOT converged (raise --iterations)"
         lines.append(f"{found.trace.holds}: {found.trace.values[-1]:.6g} after {len(found.trace.values)} steps{state}")
     return "\n".join(lines)
-
-
-__all__ = ["TIES", "confusion_table", "first_best", "label_table", "summary", "task_table", "worker_table"]

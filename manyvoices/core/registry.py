@@ -55,8 +55,12 @@ class Option:
             if self.type == "int":
                 if isinstance(value, float) and value != int(value):
                     raise ValueError
+                if self.name == "seed" and int(value) < 0:
+                    raise BadCall(f"{method}: seed is {value}; expected 0 or more")
                 return int(value)
             return float(value) if self.type == "float" else str(value)
+        except BadCall:
+            raise
         except (ValueError, KeyError, TypeError, OverflowError):
             raise BadCall(f"{method}: {self.name} is {value!r}; expected a value of type {self.type}") from None
 
@@ -235,8 +239,19 @@ def listed(text: str) -> list[str]:
 
 
 def split(text: str) -> list[str]:
-    """Split at commas that stand outside brackets and quotes."""
-    return [part.strip() for part in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text) if part.strip()]
+    """Split at commas that stand outside brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += {"[": 1, "]": -1}.get(letter, 0)
+        if depth not in (0, 1):
+            raise BadCall(f"{text!r}: brackets do not match; write name or name[option=value,option=value]")
+        parts[-1] += letter
+        if letter == "," and not depth:
+            parts[-1] = parts[-1][:-1]
+            parts.append("")
+    if depth:
+        raise BadCall(f"{text!r}: a bracket is not closed; write name or name[option=value,option=value]")
+    return [part.strip() for part in parts if part.strip()]
 
 
 def bracket(text: str) -> tuple[str, dict[str, Any]]:
@@ -249,6 +264,8 @@ def bracket(text: str) -> tuple[str, dict[str, Any]]:
         option, equals, value = part.partition("=")
         if not equals:
             raise BadCall(f"{part.strip()!r} in {text!r} is not option=value")
+        if option.strip() in given:
+            raise BadCall(f"{text!r} gives {option.strip()} twice")
         try:
             given[option.strip()] = ast.literal_eval(value.strip())
         except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -282,6 +299,9 @@ def parse(job: str, text: str) -> list[tuple[Method, dict[str, Any]]]:
         found.append((method, method.settle(preset) | method.settle(given)))
     if not found:
         raise BadCall(f"no {job} method named; known: {', '.join(names(job))}")
+    seen = [method.name for method, _ in found]
+    if twice := [name for name in seen if seen.count(name) > 1]:
+        raise BadCall(f"{twice[0]} is named twice; its results would go to one place")
     return found
 
 

@@ -33,9 +33,12 @@ class Tables:
 
 @dataclass
 class Counts:
-    counts: np.ndarray = by_worker()                         # [W, K, K]
+    counts: np.ndarray = by_worker()                         # [W, K, K], in memory w l k
     prior: np.ndarray = whole()                              # [K]
     evidence: float = whole()
+
+    def __post_init__(self):  # what came from another process is laid out otherwise, and numpy adds in the order of memory
+        self.counts = np.ascontiguousarray(self.counts.transpose(0, 2, 1)).transpose(0, 2, 1)
 
 
 def posterior(shard: Shard, params: Tables) -> tuple[np.ndarray, np.ndarray]:
@@ -131,5 +134,5 @@ def fit(answers: Answers, update: Callable, *, blank: Tables, holds: str, tol: f
         params = resume(params)
     params, found_sums, trace, converged = iterate(answers, step, update, params, tol=tol, iterations=iterations, holds=holds, monotone=monotone)
     found, prior, counts = shown(params, found_sums)
-    return Consensus.of(answers, probs=answers.fold(beliefs, params).probs, channel=channels.Tables(found), prior=prior,
+    return Consensus.of(answers, probs=answers.fold(beliefs, params).probs, channel=channels.Tables(np.ascontiguousarray(found)), prior=prior,
                         skill=skills.of_tables(answers, counts, found, prior), trace=trace, converged=converged)

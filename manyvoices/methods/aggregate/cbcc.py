@@ -89,10 +89,10 @@ def cbcc(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, communit
     part = np.exp(fits - logsumexp(fits, axis=1, keepdims=True))
     alphas = sum(part[:, m, None, None] * (h + sums.counts) for m, h in enumerate(habits))
     found, prior = alphas / alphas.sum(axis=2, keepdims=True), (mass + sums.prior) / (mass + sums.prior).sum()
-    scores = skills.of_tables(answers, alphas - 0.5, found, prior,
-                              note=[f"community {m + 1} of {communities} ({p:.2f})" for m, p in zip(part.argmax(axis=1), part.max(axis=1), strict=True)])
-    return Consensus.of(answers, probs=answers.fold(tables.beliefs, params).probs, channel=channels.Tables(found), prior=prior,
-                        skill=scores, trace=trace, converged=converged)
+    note = [f"community {m + 1} of {communities} ({p:.2f})" for m, p in zip(part.argmax(axis=1), part.max(axis=1), strict=True)]
+    scores = skills.of_tables(answers, alphas - 0.5, found, prior, note=note)
+    return Consensus.of(answers, probs=answers.fold(tables.beliefs, params).probs, channel=channels.Tables(np.ascontiguousarray(found)),
+                        prior=prior, skill=scores, trace=trace, converged=converged)
 
 
 def ways(communities: int, classes: int) -> np.ndarray:

@@ -111,8 +111,8 @@ def fit(answers: Answers, clusters: int, tol: float, iterations: int, disturbed:
     of[busy] = member.argmax(axis=1)
     note = [f"cluster {c + 1} of {clusters}" if m else "" for c, m in zip(of, n, strict=True)]
     scores = skills.of_tables(answers, sums.counts, shown[of], normalise(sums.prior), note=note)
-    return Consensus.of(answers, probs=answers.fold(tables.beliefs, params).probs, channel=channels.Tables(shown, of), prior=normalise(sums.prior),
-                        skill=scores, trace=Trace(tuple(values), "evidence lower bound"), converged=converged)
+    return Consensus.of(answers, probs=answers.fold(tables.beliefs, params).probs, channel=channels.Tables(np.ascontiguousarray(shown), of),
+                        prior=normalise(sums.prior), skill=scores, trace=Trace(tuple(values), "evidence lower bound"), converged=converged)
 
 
 def shares_of(member: np.ndarray) -> np.ndarray:

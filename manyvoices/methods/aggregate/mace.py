@@ -30,7 +30,8 @@ from ...kernels.skills import beta_interval
 
 
 def mace(answers: Answers, *, fit: Literal["vb", "em"] = "vb", restarts: int = 10, iterations: int = 50, tol: float = 1e-6, noise: float = 1.5,
-         smoothing: float = 0.01, alpha: float = 0.5, beta: float = 0.5, habit: float = 10.0, seed: int = 0, gold: np.ndarray | None = None) -> Consensus:
+         smoothing: float = 0.01, alpha: float = 0.5, beta: float = 0.5, habit: float = 10.0, seed: int = 0,
+         gold: np.ndarray | None = None) -> Consensus:
     """Fit from several noisy starts and keep the best.
 
     Parameters

@@ -117,7 +117,7 @@ def _first_lines(text: str) -> list[Any]:
 
 def _read_csv(path: Path, data: bytes, notes: list[str], strip: bool) -> Table:
     data = data.lstrip(b"\r\n") if data[:1] in b"\r\n" else data
-    data = data if data[-1:] in b"\r\n" else data + b"\n"  # the fast reader is lenient with an unended line
+    data = data if data[-1:] in b"\r\n" else data + b"\n"  # the fast reader loses what is wrong with an unended line
     separator = sniff(list(islice(_lines(data), 20)))
     with _any_length():
         header = next(csv.reader(_lines(data), delimiter=separator))
@@ -148,8 +148,8 @@ def _read_csv(path: Path, data: bytes, notes: list[str], strip: bool) -> Table:
 
 def _fast_csv(data: bytes, separator: str, columns: list[str]) -> pl.DataFrame | None:
     """One parallel read; nothing where the file is ragged or quoted in an unusual way."""
-    if data.count(b'"') % 2 or data.count(b"\r") != data.count(b"\r\n"):
-        return None  # a quote left open would drop what follows without a word; a single return would not end a line
+    if data.count(b"\r") != data.count(b"\r\n"):
+        return None  # a carriage return alone would not end a line there
     try:
         frame = pl.read_csv(data, separator=separator, infer_schema=False, raise_if_empty=False)
     except _POLARS:

@@ -1,0 +1,182 @@
+"""Writes the generated parts of the docs.
+
+    python docs/build.py            docs/methods/, and the marked tables of docs/which-method.md and README.md
+    python docs/build.py --check    writes nothing; ends with 1 and the names of the files that are stale
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+
+from manyvoices.core import registry
+
+HERE = Path(__file__).resolve().parent
+MEASURED = HERE.parent / "benchmarks" / "results" / "which_method.json"
+JOBS = {
+    "aggregate": "One label a task from everybody's answers: `manyvoices aggregate DATA -s METHOD`.",
+    "read": "Formats that are read: `--from FORMAT` forces one, otherwise the content decides.",
+    "simulate": "Crowds whose truth is known: `manyvoices simulate OUT -s STRATEGY`.",
+}
+SIDES = {"gold": "`--gold FILE`, known truth to fit with", "probs": "`--probs FILE`, class probabilities of a classifier",
+         "labels": "`--labels FILE`, labels to start from", "start": "`--start DIR`, an earlier result to go on from",
+         "score": "a column `score` in the answers", "author": "a column `author` in the answers or items"}
+
+
+def pages() -> dict[Path, str]:
+    """Every generated file with its text."""
+    found = {}
+    for job in registry.jobs():
+        names = [name for name in registry.names(job) if (registry.METHODS / job / f"{name}.py").is_file()]
+        found[HERE / "methods" / f"{job}.md"] = job_page(job, [registry.about(job, name) for name in names])
+        for name in names:
+            found[HERE / "methods" / job / f"{name}.md"] = method_page(registry.about(job, name))
+    measured = json.loads(MEASURED.read_text(encoding="utf-8"))
+    which = HERE / "which-method.md"
+    found[which] = filled(which, simulated=simulated_tables(measured), real=real_table(measured))
+    readme = HERE.parent / "README.md"
+    found[readme] = filled(readme, accuracy=real_table(measured))
+    return found
+
+
+def job_page(job: str, methods: list[registry.Method]) -> str:
+    lines = [f"# {job}", "", JOBS.get(job, ""), "", "| name | what | needs |", "| --- | --- | --- |"]
+    lines += [f"| [{m.name}]({job}/{m.name}.md) | {cell(m.title)} | {', '.join([*m.needs, *m.required])} |" for m in methods]
+    return written(job, lines)
+
+
+def method_page(m: registry.Method) -> str:
+    called = {"aggregate": [f"manyvoices aggregate DATA -s {m.name}"], "simulate": [f"manyvoices simulate OUT -s {m.name}"],
+              "read": [f"manyvoices inspect DATA --from {m.name}"]}.get(m.job, [])
+    if m.job == "read" and "write" in m.functions:
+        called.append(f"manyvoices convert DATA OUT --to {m.name}")
+    lines = [f"# {m.name}", "", m.page, "", *(f"    {line}" for line in called), "", "## Options", ""]
+    if m.options:
+        lines += ["| option | type | default | |", "| --- | --- | --- | --- |"]
+        lines += [f"| `--{o.name.replace('_', '-')}` | {kind(o)} | {default(o)} | {cell(o.help)} |" for o in m.options]
+    else:
+        lines += ["None."]
+    sides = [name for name in m.data if name in SIDES]
+    if sides:
+        lines += ["", "It is also handed " + "; ".join(SIDES[name] + (" (needed)" if name in m.required else "") for name in sides) + "."]
+    if m.needs:
+        lines += ["", f"Needs: {', '.join(m.needs)}."]
+    if m.also or any(o.also for o in m.options):
+        lines += ["", "Other spellings: " + "; ".join([*(f"`{name}{bracket(given)}`" for name, given in m.also.items()),
+                                                        *(f"`{o.name}` = {', '.join(f'`{a}`' for a in o.also)}" for o in m.options if o.also)]) + "."]
+    if m.family:
+        lines += ["", f"Family: {m.family}."]
+    if m.reference:
+        lines += ["", f"Reference: {m.reference}"]
+    return written(f"{m.job}/{m.name}.py", lines)
+
+
+def written(source: str, lines: list[str]) -> str:
+    return f"<!-- written by docs/build.py from manyvoices/methods/{source} -->\n\n" + "\n".join(lines).rstrip() + "\n"
+
+
+def kind(option: registry.Option) -> str:
+    if option.choices:
+        return ", ".join(f"`{c}`" for c in option.choices)
+    return option.type + (" or nothing" if option.optional and option.default is not None else "")
+
+
+def default(option: registry.Option) -> str:
+    return "" if option.default is None else f"`{option.default}`"
+
+
+def bracket(given: dict) -> str:
+    return "[" + ",".join(f"{k}={v}" for k, v in given.items()) + "]" if given else ""
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def filled(file: Path, **parts: str) -> str:
+    """The file with what stands between `<!-- name -->` and `<!-- /name -->` replaced."""
+    text = file.read_text(encoding="utf-8")
+    for name, new in parts.items():
+        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.S)
+        if not pattern.search(text):
+            raise SystemExit(f"{file}: no <!-- {name} --> ... <!-- /{name} -->")
+        text = pattern.sub(lambda m, new=new: m[1] + new + m[2], text)
+    return text
+
+
+# measurements ----------------------------------------------------------------------------------------------------------------
+
+
+def sign(interval: list[float]) -> str:
+    """What an interval of a difference says."""
+    _, low, high = interval
+    return "+" if low > 0 else "-" if high < 0 else "="
+
+
+def simulated_tables(measured: dict) -> str:
+    kinds = measured["simulated"]
+    names = sorted(next(iter(kinds.values()))["methods"])
+    lines = [f"Mean accuracy over {measured['seeds']} seeds (manyvoices {measured['manyvoices']}, {measured['date']}). The sign compares with bcc "
+             "on the same crowds: `+` better, `-` worse, `=` cannot tell apart. The last column counts kinds of crowd on which the method is "
+             "better than mv, cannot be told from it, is worse.", ""]
+    lines += ["| method | " + " | ".join(kinds) + " | beside mv |", "| --- |" + " --- |" * (len(kinds) + 1)]
+    for name in names:
+        rows = [kinds[k]["methods"][name] for k in kinds]
+        cells = [f"{r['accuracy']:.3f}" + ("" if name == "bcc" else f" {sign(r['minus_bcc'])}") for r in rows]
+        beside = [sign(r["minus_mv"]) for r in rows]
+        cells.append("" if name == "mv" else " / ".join(str(beside.count(s)) for s in "+=-"))
+        lines.append(f"| [{name}](methods/aggregate/{name}.md) | " + " | ".join(cells) + " |")
+    lines += [""]
+    for kind_, found in kinds.items():
+        lines += [f"<details><summary>{kind_}: {found['what']}</summary>", "", "| method | accuracy | minus mv [95 %] | minus bcc [95 %] |",
+                  "| --- | --- | --- | --- |"]
+        for name in sorted(found["methods"], key=lambda n: (-found["methods"][n]["accuracy"], n)):
+            row = found["methods"][name]
+            lines.append(f"| {name} | {row['accuracy']:.3f} | {gap(row['minus_mv'], name == 'mv')} | {gap(row['minus_bcc'], name == 'bcc')} |")
+        lines += ["", "</details>", ""]
+    return "\n".join(lines)
+
+
+def gap(interval: list[float], itself: bool) -> str:
+    if itself:
+        return ""
+    text = f"{interval[0]:+.3f} [{interval[1]:+.3f}, {interval[2]:+.3f}]"
+    return text + (" cannot tell apart" if sign(interval) == "=" else "")
+
+
+def real_table(measured: dict) -> str:
+    sets = measured["real"]
+    if not sets:
+        return "Not measured yet.\n"
+    names = sorted(next(iter(sets.values()))["methods"])
+    lines = ["| method | " + " | ".join(f"{name} ({found['date']})" for name, found in sets.items()) + " |", "| --- |" + " --- |" * len(sets)]
+    for name in names:
+        rows = [found["methods"][name] for found in sets.values()]
+        lines.append(f"| {name} | " + " | ".join(f"{r['accuracy']:.3f}" + ("" if name == "mv" else f" {sign(r['minus_mv'])}") for r in rows) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write the generated parts of the docs.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail when something is stale")
+    given = parser.parse_args()
+    made = pages()
+    stale = [path for path, text in made.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
+    left = sorted(set((HERE / "methods").rglob("*.md")) - set(made))
+    if given.check:
+        for path in [*stale, *left]:
+            print(f"{path.relative_to(HERE.parent)} is stale: run make docs")
+        sys.exit(bool(stale or left))
+    for path in stale:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(made[path], encoding="utf-8")
+    for path in left:
+        path.unlink()
+    print(f"{len(made)} files, {len(stale)} written, {len(left)} removed")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,825 @@
+"""The command line, as design and help promise it: codes, files, columns, messages."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import hmac
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from manyvoices.cli import run
+from manyvoices.core import registry
+
+ANSWERS = """task,worker,label
+a,ann,cat
+a,bob,cat
+a,eve,dog
+b,ann,dog
+b,bob,dog
+b,eve,dog
+c,ann,cat
+c,eve,dog
+d,bob,emu
+d,ann,emu
+d,eve,cat
+"""
+COLUMNS = ["task", "label", "prob", "n"]
+KEYS = ["command", "version", "seed", "input", "options", "result", "notes", "files"]
+
+
+class Done:
+    """What a call left behind."""
+
+    def __init__(self, code: int, out: str, err: str):
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def rows(self) -> list[dict]:
+        return list(csv.DictReader(io.StringIO(self.out)))
+
+    @property
+    def json(self) -> dict:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def cli(tmp_path, monkeypatch, capsys):
+    """Runs a command in an empty folder that holds answers.csv."""
+    monkeypatch.chdir(tmp_path)
+    Path("answers.csv").write_text(ANSWERS)
+
+    def call(*args: object) -> Done:
+        capsys.readouterr()
+        code = run([str(arg) for arg in args])
+        said = capsys.readouterr()
+        return Done(code, said.out, said.err)
+
+    return call
+
+
+@pytest.fixture
+def crowd(cli):
+    assert cli("simulate", "crowd/", "-s", "independent_confusion", "--workers", 8, "--tasks", 40, "--classes", 3, "--per-task", 5, "-q").code == 0
+    return Path("crowd")
+
+
+def process(*args: str, input: bytes | None = None, **more) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "manyvoices", *args], input=input, capture_output=True, timeout=120, **more)
+
+
+def read_csv(path: str | Path) -> list[dict]:
+    with Path(path).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def header(path: str | Path) -> list[str]:
+    return Path(path).read_text().split("\n", 1)[0].split(",")
+
+
+def write(name: str, text: str) -> str:
+    Path(name).write_text(text)
+    return name
+
+
+def labels(done_or_path) -> dict[str, str]:
+    rows = done_or_path.rows if isinstance(done_or_path, Done) else read_csv(done_or_path)
+    return {row["task"]: row["label"] for row in rows}
+
+
+# codes and messages ----------------------------------------------------------------------------------------------------------
+
+WRONG = [
+    (2, ["agregate", "answers.csv"], "Did you mean 'aggregate'?"),
+    (2, ["aggregate"], "DATA"),
+    (2, ["aggregate", "answers.csv", "-s", "dss"], "Did you mean 'ds'?"),
+    (2, ["aggregate", "answers.csv", "-s", ""], "method"),
+    (2, ["aggregate", "answers.csv", "-s", "ds["], "ds["),
+    (2, ["aggregate", "answers.csv", "-s", "ds]"], "ds]"),
+    (2, ["aggregate", "answers.csv", "-s", "ds[smoothing]"], "option=value"),
+    (2, ["aggregate", "answers.csv", "-s", "ds[smoothing=x]"], "smoothing"),
+    (2, ["aggregate", "answers.csv", "-s", "ds[smothing=1]"], "Did you mean 'smoothing'?"),
+    (2, ["aggregate", "answers.csv", "-s", "ds[iterations=2,iterations=3]"], "iterations"),
+    (2, ["aggregate", "answers.csv", "-s", "ds", "--smothing", "1"], "--smoothing"),
+    (2, ["aggregate", "answers.csv", "-s", "ds", "--smoothing", "x"], "smoothing"),
+    (2, ["aggregate", "answers.csv", "-s", "ds", "--smoothing", "-1"], "smoothing"),
+    (2, ["aggregate", "answers.csv", "-s", "ds", "--iterations", "0"], "iterations"),
+    (2, ["aggregate", "answers.csv", "-s", "ds", "--tol", "nan"], "tol"),
+    (2, ["aggregate", "answers.csv", "-s", "mv", "--smoothing", "1"], "--smoothing"),
+    (2, ["aggregate", "answers.csv", "-s", "mv,ds"], "-o DIR/"),
+    (2, ["aggregate", "answers.csv", "-s", "mv,ds", "-o", "x.csv"], "-o DIR/"),
+    (2, ["aggregate", "answers.csv", "-s", "ds[smoothing=.1],ds[smoothing=.2]", "-o", "x/"], "ds"),
+    (2, ["aggregate", "answers.csv", "-s", "mv", "-s", "ds"], "-s"),
+    (2, ["aggregate", "answers.csv", "-o", "x.txt"], ".parquet"),
+    (2, ["aggregate", "answers.csv", "--ties", "first"], "lowest"),
+    (2, ["aggregate", "answers.csv", "--min-prob", "1.5"], "min-prob"),
+    (2, ["aggregate", "answers.csv", "--min-prob", "nan"], "min-prob"),
+    (2, ["aggregate", "answers.csv", "--seed", "x"], "seed"),
+    (2, ["aggregate", "answers.csv", "-s", "ds", "--init", "random", "--seed", "-1"], "seed"),
+    (2, ["aggregate", "answers.csv", "--from", "lonk"], "Did you mean 'long'?"),
+    (2, ["aggregate", "answers.csv", "--scale", "ratio"], "nominal"),
+    (2, ["aggregate", "answers.csv", "--on", "threads:0"], "threads:N"),
+    (2, ["aggregate", "answers.csv", "--on", "moon"], "threads:N"),
+    (2, ["aggregate", "answers.csv", "-s", "crowdlab"], "--probs"),
+    (2, ["aggregate", "answers.csv", "-s", "goldmv"], "--gold"),
+    (2, ["aggregate", "answers.csv", "-s", "mv", "--gold", "answers.csv"], "gold"),
+    (2, ["convert", "answers.csv", "out/", "--to", "lewidi2023"], "cannot be written"),
+    (2, ["convert", "answers.csv", "out/", "--to", "nativ"], "Did you mean 'native'?"),
+    (2, ["simulate", "x/", "-s", "hammer"], "Did you mean 'hammer_spammer'?"),
+    (2, ["simulate", "x/", "-s", "hammer_spammer", "--ratio", "5"], "ratio"),
+    (2, ["simulate", "x/", "-s", "hammer_spammer,large"], "one"),
+    (2, ["methods", "agregate"], "Did you mean 'aggregate'?"),
+    (2, ["bench", "nothing"], "nothing"),
+    (3, ["aggregate", "absent.csv"], "absent.csv"),
+    (3, ["inspect", "absent.csv"], "absent.csv"),
+    (3, ["aggregate", "answers.csv", "--classes", "cat,dog"], "'emu'"),
+    (3, ["aggregate", "answers.csv", "--scale", "interval", "-s", "mean"], "not a number"),
+    (3, ["aggregate", "answers.csv", "-s", "mean"], "--scale"),
+    (3, ["aggregate", "answers.csv", "-s", "ds", "--gold", "absent.csv"], "absent.csv"),
+    (3, ["aggregate", "answers.csv", "--exclude-workers", "absent.txt"], "absent.txt"),
+    (3, ["aggregate", "answers.csv", "--map-labels", "absent.csv"], "absent.csv"),
+    (3, ["aggregate", "answers.csv", "--start", "absent/"], "absent"),
+    (3, ["aggregate", "."], "answers"),
+    (1, ["aggregate", "answers.csv", "-o", "answers.csv/labels.csv"], "answers.csv"),
+    (1, ["aggregate", "answers.csv", "-o", "answers.csv/"], "answers.csv"),
+    (1, ["convert", "answers.csv", "answers.csv/folder/"], "answers.csv"),
+    (1, ["simulate", "answers.csv/crowd/"], "answers.csv"),
+    (1, ["demo", "-o", "answers.csv"], "answers.csv"),
+]
+
+
+@pytest.mark.parametrize(("code", "args", "says"), WRONG, ids=[" ".join(args) for _, args, _ in WRONG])
+def test_an_error_is_one_line_with_its_code(cli, code, args, says):
+    if args[1:] == ["."]:  # a folder without answers
+        Path("empty").mkdir()
+        args = [args[0], "empty"]
+    done = cli(*args)
+    lines = done.err.splitlines()
+    errors = [line for line in lines if line.startswith("manyvoices: ")]
+    assert done.code == code
+    assert len(errors) == 1 and errors[0] == lines[-1], done.err
+    assert says in errors[0]
+    assert "Traceback" not in done.err and "unexpected" not in done.err
+    assert done.out == ""
+    assert {p.name for p in Path().iterdir()} <= {"answers.csv", "empty"}
+
+
+@pytest.mark.parametrize(("code", "args", "says"), WRONG[:6] + WRONG[-16:-8], ids=[" ".join(args) for _, args, _ in WRONG[:6] + WRONG[-16:-8]])
+def test_an_error_under_json_is_one_object(cli, code, args, says):
+    done = cli(*args, "--json")
+    assert done.code == code and done.out == ""
+    error = json.loads(done.err.splitlines()[-1])["error"]
+    assert list(error) == ["code", "message", "file", "line", "value", "expected"]
+    assert error["code"] == code and says in error["message"]
+
+
+def test_an_error_in_the_data_names_file_line_value_and_what_was_expected(cli):
+    error = json.loads(cli("aggregate", "answers.csv", "--classes", "cat,dog", "--json").err)["error"]
+    assert error["file"] == "answers.csv" and error["line"] == 10 and error["value"] == "emu" and "cat, dog" in error["expected"]
+
+
+def test_a_traceback_is_shown_when_asked_for(cli):
+    assert "Traceback" not in cli("aggregate", "absent.csv").err
+    assert "Traceback" in cli("aggregate", "absent.csv", "-v").err
+
+
+def test_an_unwritable_place_is_named_without_the_name_of_a_passing_file(cli):
+    assert ".part" not in cli("aggregate", "answers.csv", "-o", "answers.csv/labels.csv", "-q").err
+
+
+def test_nothing_is_said_beside_an_error_that_could_be_known_at_once(cli):
+    """Where the answer cannot be written, the summary of a fit would be read as success."""
+    assert cli("aggregate", "answers.csv", "-o", "x.txt").err.count("\n") == 1
+
+
+def test_no_verb_shows_the_help(cli):
+    done = cli()
+    assert done.code == 0 and "manyvoices aggregate" in done.out
+
+
+def test_version(cli):
+    from manyvoices import __version__
+
+    assert __version__ in cli("--version").out
+
+
+@pytest.mark.parametrize("verb", ["demo", "inspect", "convert", "simulate", "aggregate", "methods", "bench"])
+def test_help_of_a_verb_begins_with_an_example(cli, verb):
+    done = cli(verb, "-h")
+    assert done.code == 0 and f"manyvoices {verb}" in done.out.partition("Options:")[0].partition("\n\n")[2]
+    assert cli(verb, "--help").out == done.out
+
+
+@pytest.mark.parametrize("name", registry.names("aggregate"))
+def test_help_of_a_method_shows_its_options(cli, name):
+    done = cli("aggregate", "-s", name, "-h")
+    assert done.code == 0
+    for option in registry.about("aggregate", name).options:
+        assert f"--{option.name.replace('_', '-')}" in done.out
+
+
+@pytest.mark.parametrize("name", registry.names("simulate"))
+def test_help_of_a_strategy_shows_its_options(cli, name):
+    done = cli("simulate", "-s", name, "-h")
+    assert all(f"--{o.name.replace('_', '-')}" in done.out for o in registry.about("simulate", name).options)
+
+
+def test_the_default_method_takes_its_options_without_being_named(cli):
+    """`manyvoices simulate OUT --workers 30` stands in the help itself."""
+    assert cli("simulate", "x/", "--workers", 6, "--tasks", 10, "--classes", 2, "--per-task", 3).code == 0
+    assert cli("aggregate", "answers.csv", "--iterations", 3).code == 0
+    assert "--workers" in cli("simulate", "-h").out
+
+
+def test_help_loads_nothing_heavy():
+    code = ("import sys; from manyvoices.cli import run; run(['--help']); run(['aggregate', '-s', 'ds', '-h']); run(['methods'])\n"
+            "print([m for m in ('numpy', 'scipy', 'polars', 'narwhals', 'rich', 'jinja2', 'torch') if m in sys.modules], file=sys.stderr)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr.strip() == "[]"
+
+
+# results ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_labels_go_to_stdout_and_words_to_stderr(cli):
+    done = cli("aggregate", "answers.csv", "-s", "mv")
+    assert done.out.splitlines()[0] == "task,label,prob,n"
+    assert labels(done) == {"a": "cat", "b": "dog", "c": "cat", "d": "emu"}
+    assert [row["n"] for row in done.rows] == ["3", "3", "2", "3"]
+    assert "4 tasks" in done.err and "11 answers" in done.err
+
+
+def test_quiet(cli):
+    done = cli("aggregate", "answers.csv", "-s", "mv", "-q")
+    assert done.err == "" and done.rows
+
+
+def test_dash_is_stdout(cli):
+    assert cli("aggregate", "answers.csv", "-s", "mv", "-o", "-").out == cli("aggregate", "answers.csv", "-s", "mv").out
+    assert not Path("-").exists()
+
+
+def test_dash_is_stdin(cli, tmp_path):
+    done = process("aggregate", "-", "-s", "mv", input=ANSWERS.encode(), cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout.decode() == cli("aggregate", "answers.csv", "-s", "mv").out
+
+
+def test_an_error_in_stdin_says_stdin(tmp_path):
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    done = process("aggregate", "-", input=b"", cwd=tmp_path, env=os.environ | {"TMPDIR": str(folder)})
+    assert done.returncode == 3 and b"stdin" in done.stderr and str(folder).encode() not in done.stderr
+    assert not list(folder.iterdir())
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_tables(cli, soft):
+    more = ["--soft"] if soft else []
+    columns = COLUMNS + (["p:cat", "p:dog", "p:emu"] if soft else [])
+    shown = pl.read_csv(io.StringIO(cli("aggregate", "answers.csv", "-s", "ds", *more).out))
+    for name, reader in (("x.csv", pl.read_csv), ("x.parquet", pl.read_parquet), ("x.jsonl", pl.read_ndjson)):
+        done = cli("aggregate", "answers.csv", "-s", "ds", "-o", name, *more)
+        assert done.code == 0 and done.out == ""
+        table = reader(name)
+        assert table.columns == columns
+        assert table.to_dicts() == shown.to_dicts()
+    assert {p.name for p in Path().iterdir()} == {"answers.csv", "x.csv", "x.parquet", "x.jsonl"}
+
+
+def test_npy(cli):
+    assert cli("aggregate", "answers.csv", "-s", "mv", "-o", "x.npy").code == 0
+    assert np.load("x.npy").tolist() == [0, 1, 0, 2]
+    assert Path("x.tasks.txt").read_text().split() == ["a", "b", "c", "d"]
+    cli("aggregate", "answers.csv", "-s", "mv", "-o", "x.npy", "--soft")
+    assert np.load("x.npy").shape == (4, 3)
+
+
+def test_folder(crowd, cli):
+    done = cli("aggregate", crowd, "-s", "ds", "-o", "out/")
+    assert done.code == 0 and done.out == ""
+    written = {p.name for p in Path("out").iterdir()}
+    assert {"labels.csv", "workers.csv", "tasks.csv", "confusions.csv", "model.safetensors", "manifest.json"} <= written
+    assert header("out/labels.csv") == COLUMNS
+    assert header("out/workers.csv") == ["worker", "n", "skill", "low", "high", "note"]
+    assert header("out/tasks.csv") == ["task", "n", "difficulty", "low", "high"]
+    assert header("out/confusions.csv") == ["worker", "truth", "label", "prob"]
+    manifest = json.loads(Path("out/manifest.json").read_text())
+    assert {"command", "versions", "when", "seconds", "inputs", "scores"} <= set(manifest)
+    assert not list(Path("out").glob(".*"))
+
+
+def test_confusions_are_rows_that_sum_to_one(crowd, cli):
+    cli("aggregate", crowd, "-s", "ds", "-o", "out/")
+    table = pl.read_csv("out/confusions.csv")
+    assert len(table) == 8 * 9
+    assert np.allclose(table.group_by("worker", "truth").agg(pl.col("prob").sum())["prob"], 1)
+
+
+def test_several_methods_make_a_folder_each(crowd, cli):
+    done = cli("aggregate", crowd, "-s", "mv,ds[smoothing=0.1],glad", "-o", "out/")
+    assert done.code == 0 and {p.name for p in Path("out").iterdir()} == {"mv", "ds", "glad"}
+    cli("aggregate", crowd, "-s", "ds", "--smoothing", "0.1", "-o", "alone/")
+    assert Path("out/ds/labels.csv").read_bytes() == Path("alone/labels.csv").read_bytes()
+
+
+def test_several_methods_under_json_hold_a_table_each(crowd, cli):
+    assert set(cli("aggregate", crowd, "-s", "mv,ds", "-o", "out/", "--json").json["result"]) == {"mv", "ds"}
+
+
+def test_interval_results(cli):
+    write("r.csv", "task,worker,label\n1,a,1.5\n1,b,2.5\n2,a,4\n2,b,5\n")
+    done = cli("aggregate", "r.csv", "--scale", "interval", "-s", "mean")
+    assert list(done.rows[0]) == ["task", "value", "low", "high", "n"]
+    assert [float(row["value"]) for row in done.rows] == [2.0, 4.5]
+
+
+def test_ordinal_results(cli):
+    write("r.csv", "task,worker,label\n1,a,1\n1,b,1\n1,c,3\n2,a,4\n2,b,5\n2,c,5\n")
+    done = cli("aggregate", "r.csv", "--scale", "ordinal", "-s", "median")
+    assert labels(done) == {"1": "1", "2": "5"}
+
+
+def test_only_answered_tasks_have_a_row_unless_asked(cli):
+    Path("data").mkdir()
+    write("data/answers.csv", ANSWERS)
+    write("data/truth.csv", "task,label\na,cat\nz,dog\n")
+    assert set(labels(cli("aggregate", "data", "-s", "ds"))) == set("abcd")
+    done = cli("aggregate", "data", "-s", "ds", "--all-tasks", "--soft")
+    row = done.rows[-1]
+    assert row["task"] == "z" and row["n"] == "0"
+    assert sum(float(row[f"p:{name}"]) for name in ("cat", "dog", "emu")) == pytest.approx(1)
+
+
+def test_all_tasks_in_a_folder(cli):
+    Path("data").mkdir()
+    write("data/answers.csv", ANSWERS)
+    write("data/items.csv", "task,text\na,one\nz,two\n")
+    assert cli("aggregate", "data", "-s", "ds", "--all-tasks", "-o", "out/").code == 0
+    assert len(read_csv("out/labels.csv")) == len(read_csv("out/tasks.csv")) == 5
+
+
+def test_accuracy_is_printed_where_truth_is_known(crowd, cli):
+    assert "accuracy" in cli("aggregate", crowd, "-s", "mv").err
+    assert "accuracy" not in cli("aggregate", "answers.csv", "-s", "mv").err
+
+
+def test_truth_is_not_fitted_to(crowd, cli):
+    before = cli("aggregate", crowd, "-s", "ds").out
+    Path("crowd/truth.csv").unlink()
+    assert cli("aggregate", crowd, "-s", "ds").out == before
+
+
+def test_not_converged_is_said_and_is_no_error(crowd, cli):
+    done = cli("aggregate", crowd, "-s", "ds", "--iterations", 2, "--json")
+    assert done.code == 0 and any("NOT converged" in note for note in done.json["notes"])
+
+
+# options of aggregate --------------------------------------------------------------------------------------------------------
+
+
+def test_ties(cli):
+    assert labels(cli("aggregate", "answers.csv", "-s", "mv", "--ties", "lowest"))["c"] == "cat"
+    rows = cli("aggregate", "answers.csv", "-s", "mv", "--ties", "all").rows
+    assert [row["label"] for row in rows if row["task"] == "c"] == ["cat", "dog"] and len(rows) == 5
+    drawn = {labels(cli("aggregate", "answers.csv", "-s", "mv", "--ties", "random", "--seed", seed))["c"] for seed in range(20)}
+    assert drawn == {"cat", "dog"}
+
+
+def test_a_random_tie_depends_on_seed_and_task_alone(cli):
+    write("few.csv", "task,worker,label\nc,ann,cat\nc,eve,dog\n")
+    for seed in range(5):
+        one = labels(cli("aggregate", "few.csv", "-s", "mv", "--ties", "random", "--seed", seed))["c"]
+        assert one == labels(cli("aggregate", "answers.csv", "-s", "mv", "--ties", "random", "--seed", seed))["c"]
+
+
+def test_the_summary_tells_the_tie_rule_that_was_used(cli):
+    assert "first class" in cli("aggregate", "answers.csv", "-s", "mv").err
+    assert "to the first class" not in cli("aggregate", "answers.csv", "-s", "mv", "--ties", "random").err
+
+
+def test_the_summary_counts_the_labels_that_were_written(cli):
+    """With --min-prob a label that was withheld is not one of those counted."""
+    assert "cat 2" not in cli("aggregate", "answers.csv", "-s", "mv", "--min-prob", "0.6").err
+
+
+def test_min_prob(cli):
+    rows = {row["task"]: row for row in cli("aggregate", "answers.csv", "-s", "mv", "--min-prob", "0.6").rows}
+    assert rows["c"]["label"] == "" and rows["c"]["note"] == "needs review"
+    assert rows["a"]["label"] == "cat" and rows["a"]["note"] == ""
+    cli("aggregate", "answers.csv", "-s", "mv", "--min-prob", "0.6", "-o", "x.npy")
+    assert np.load("x.npy").tolist() == [0, 1, -1, 2]
+
+
+def test_an_abstention_has_a_note(cli):
+    rows = {row["task"]: row for row in cli("aggregate", "answers.csv", "-s", "twothird").rows}
+    assert rows["c"]["label"] == "" and rows["c"]["note"]
+    assert rows["a"]["label"] == "cat" and rows["a"]["note"] == ""
+
+
+def test_gold(cli):
+    write("gold.csv", "task,label\na,dog\nb,dog\nc,dog\n")
+    done = cli("aggregate", "answers.csv", "-s", "ds", "--gold", "gold.csv")
+    assert done.code == 0 and labels(done) | {"d": ""} == {"a": "dog", "b": "dog", "c": "dog", "d": ""}
+    assert labels(cli("aggregate", "answers.csv", "-s", "goldmv", "--gold", "gold.csv"))["a"] == "dog"
+    write("gold.csv", "task,label\na,cow\n")
+    done = cli("aggregate", "answers.csv", "-s", "ds", "--gold", "gold.csv", "--json")
+    error = json.loads(done.err.splitlines()[-1])["error"]
+    assert done.code == 3 and error["file"] == "gold.csv" and error["value"] == "cow"
+
+
+def test_gold_that_contradicts_itself(cli):
+    write("gold.csv", "task,label\na,dog\na,cat\n")
+    done = cli("aggregate", "answers.csv", "-s", "ds", "--gold", "gold.csv")
+    assert done.code == 3 and "gold.csv" in done.err
+
+
+def test_probs(cli):
+    write("probs.csv", "task,p:cat,p:dog,p:emu\n" + "".join(f"{t},.5,.3,.2\n" for t in "abcd"))
+    assert cli("aggregate", "answers.csv", "-s", "crowdlab", "--probs", "probs.csv").code == 0
+    write("probs.csv", "task,p:cat,p:dog\na,.5,.5\n")
+    done = cli("aggregate", "answers.csv", "-s", "crowdlab", "--probs", "probs.csv")
+    assert done.code == 3 and "p:emu" in done.err and "probs.csv" in done.err
+
+
+def test_labels_are_a_start(cli):
+    cli("aggregate", "answers.csv", "-s", "mv", "-o", "start.csv", "--soft")
+    assert cli("aggregate", "answers.csv", "-s", "ds", "--labels", "start.csv").code == 0
+
+
+def test_soft_labels_of_one_run_are_probs_of_the_next(cli):
+    cli("aggregate", "answers.csv", "-s", "ds", "-o", "soft.csv", "--soft")
+    assert cli("aggregate", "answers.csv", "-s", "crowdlab", "--probs", "soft.csv").code == 0
+
+
+def test_start_goes_on_and_says_what_changed(crowd, cli):
+    text = Path("crowd/answers.csv").read_text().splitlines(keepends=True)
+    write("first.csv", "".join(text[:120]))
+    for method in ("ds", "onecoin", "bcc", "glad"):
+        cli("aggregate", "first.csv", "-s", method, "-o", f"{method}1/")
+        done = cli("aggregate", crowd, "-s", method, "--start", f"{method}1/", "-o", f"{method}2/")
+        assert done.code == 0, done.err
+        assert header(f"{method}2/changes.csv") == ["task", "before", "after"]
+        before, after = labels(f"{method}1/labels.csv"), labels(f"{method}2/labels.csv")
+        found = {row["task"]: (row["before"], row["after"]) for row in read_csv(f"{method}2/changes.csv")}
+        assert found == {task: (before.get(task, ""), after[task]) for task in after if before.get(task, "") != after[task]}
+        assert len(found) >= 15
+
+
+def test_start_without_a_folder_to_write_says_what_becomes_of_the_changes(crowd, cli):
+    cli("aggregate", crowd, "-s", "ds", "-o", "first/")
+    done = cli("aggregate", crowd, "-s", "ds", "--start", "first/", "-o", "x.csv")
+    assert done.code == 2 or "change" in done.err
+
+
+def test_start_from_another_method_is_refused_or_said(crowd, cli):
+    cli("aggregate", crowd, "-s", "mv", "-o", "mv/")
+    done = cli("aggregate", crowd, "-s", "glad", "--start", "mv/")
+    assert done.code in (0, 2, 3) and "unexpected" not in done.err
+
+
+def test_start_from_a_damaged_folder(crowd, cli):
+    cli("aggregate", crowd, "-s", "ds", "-o", "first/")
+    Path("first/model.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0{}      rest")
+    done = cli("aggregate", crowd, "-s", "ds", "--start", "first/")
+    assert done.code == 3 and "model.safetensors" in done.err and "unexpected" not in done.err
+
+
+@pytest.mark.parametrize("given", ["MV", "MajorityVote", "majority-voting", "NaiveSoft", "DS", "DawidSkene", "dawid_skene", "DSWC[L=2]", "GLAD",
+                                   "MACE", "KOS", "MMSR", "Wawa", "ZeroBasedSkill", "OneCoinDawidSkene", "TwoThird", "PlantNet", "IWMV", "WDS",
+                                   "FDS", "FastDawidSkene", "ds[n_iter=5]", "ds[maxiter=5]", "GLAD[maxiter=20]", "MACE[n_restarts=2]"])
+def test_spellings_of_others(crowd, cli, given):
+    assert cli("aggregate", crowd, "-s", given).code == 0
+
+
+def test_options_in_any_spelling(crowd, cli):
+    expected = cli("aggregate", crowd, "-s", "ds", "--iterations", 5).out
+    for more in (["--n-iter", 5], ["--n_iter", 5], ["--N-Iter", 5], ["--maxiter", 5], ["--iterations=5"]):
+        assert cli("aggregate", crowd, "-s", "ds", *more).out == expected
+    assert cli("aggregate", crowd, "-sds", "--iterations", 5).out == expected
+    assert cli("aggregate", crowd, "--strategy=DS", "--iterations", 5).out == expected
+    assert cli("aggregate", crowd, "-s", "ds[iterations=5]").out == expected
+
+
+def test_short_flags_together(crowd, cli):
+    assert cli("aggregate", crowd, "-qs", "ds", "--iterations", 5).out == cli("aggregate", crowd, "-s", "ds", "--iterations", 5).out
+
+
+def test_an_option_on_the_line_wins_over_the_bracket(crowd, cli):
+    """Or is refused; never silently dropped."""
+    done = cli("aggregate", crowd, "-s", "ds[iterations=3]", "--iterations", 5)
+    assert done.code == 2 or done.out == cli("aggregate", crowd, "-s", "ds", "--iterations", 5).out
+
+
+# options of reading ----------------------------------------------------------------------------------------------------------
+
+
+def test_missing_and_strict(cli):
+    write("gaps.csv", "task,worker,label\na,x,cat\na,y,\nb,x,none\nb,y,dog\n")
+    found = cli("inspect", "gaps.csv", "--json").json["result"]
+    assert found["answers"] == 3 and found["dropped"] == {"missing label": 1}
+    assert cli("inspect", "gaps.csv", "--missing", "none", "--json").json["result"]["answers"] == 2
+    done = cli("aggregate", "gaps.csv", "--strict", "--json")
+    error = json.loads(done.err)["error"]
+    assert done.code == 3 and error["file"] == "gaps.csv" and error["line"] == 3
+    assert "missing label" in cli("aggregate", "gaps.csv").err
+
+
+@pytest.mark.parametrize(("rule", "answers"), [("all", 5), ("first", 4), ("last", 4)])
+def test_repeats(cli, rule, answers):
+    write("again.csv", "task,worker,label\na,x,cat\na,x,dog\na,y,dog\nb,x,cat\nb,y,dog\n")
+    assert cli("inspect", "again.csv", "--repeats", rule, "--json").json["result"]["answers"] == answers
+    done = cli("aggregate", "again.csv", "-s", "mv", "--repeats", rule, "--soft")
+    assert float(done.rows[0]["p:cat"]) == pytest.approx({"all": 1 / 3, "first": 1 / 2, "last": 0}[rule])
+
+
+def test_repeats_can_be_an_error(cli):
+    write("again.csv", "task,worker,label\na,x,cat\na,y,dog\na,x,dog\n")
+    error = json.loads(cli("aggregate", "again.csv", "--repeats", "error", "--json").err)["error"]
+    assert (error["code"], error["file"], error["line"], error["value"]) == (3, "again.csv", 4, "x")
+
+
+def test_classes_are_kept_though_unseen(cli):
+    done = cli("aggregate", "answers.csv", "-s", "ds", "--classes", "cat,dog,emu,yak", "--soft")
+    assert list(done.rows[0])[-4:] == ["p:cat", "p:dog", "p:emu", "p:yak"]
+
+
+def test_exclude_workers(cli):
+    write("out.txt", "eve\nnobody\n")
+    done = cli("aggregate", "answers.csv", "-s", "mv", "--exclude-workers", "out.txt")
+    assert labels(done)["c"] == "cat" and [row["n"] for row in done.rows] == ["2", "2", "1", "2"]
+    assert "nobody" in done.err and "excluded" in done.err
+
+
+def test_map_labels(cli):
+    write("map.csv", "from,to\ncat,pet\ndog,pet\n")
+    done = cli("aggregate", "answers.csv", "-s", "mv", "--map-labels", "map.csv")
+    assert labels(done) == {"a": "pet", "b": "pet", "c": "pet", "d": "emu"}
+
+
+def test_truth_is_mapped_with_the_labels(cli):
+    Path("data").mkdir()
+    write("data/answers.csv", ANSWERS)
+    write("data/truth.csv", "task,label\na,cat\nb,dog\n")
+    write("map.csv", "from,to\ncat,pet\ndog,pet\n")
+    assert "accuracy: 1.0000" in cli("aggregate", "data", "-s", "mv", "--map-labels", "map.csv").err
+
+
+def test_spellings_of_one_label_are_pointed_out(cli):
+    write("yes.csv", "task,worker,label\na,x,Yes\na,y,yes \nb,x,no\n")
+    assert "spellings" in cli("aggregate", "yes.csv", "-s", "mv").err
+
+
+def test_columns_under_other_names(cli):
+    write("other.csv", "id,who,said,more\na,x,cat,1\na,y,cat,2\nb,x,dog,3\n")
+    assert labels(cli("aggregate", "other.csv", "-s", "mv", "--task", "id", "--worker", "who", "--label", "said")) == {"a": "cat", "b": "dog"}
+
+
+def test_ids_come_back_as_they_went_in(cli):
+    write("ids.csv", "task,worker,label\n007,01,1.0\n007,1,NA\n007,02,NA\n\"a,b\",1,nan\n")
+    assert labels(cli("aggregate", "ids.csv", "-s", "mv")) == {"007": "NA", "a,b": "nan"}
+
+
+def test_order_of_rows_changes_nothing(crowd, cli):
+    head, *rows = Path("crowd/answers.csv").read_text().splitlines()
+    write("other.csv", "\n".join([head, *sorted(rows, key=lambda row: hashlib.md5(row.encode()).digest())]) + "\n")
+    for method in ("mv", "ds", "glad", "mace", "kos"):
+        assert cli("aggregate", "other.csv", "-s", method).out == cli("aggregate", "crowd/answers.csv", "-s", method).out
+
+
+def test_hashed_workers(cli):
+    assert cli("aggregate", "answers.csv", "-s", "ds", "--hash-workers", "--hash-key", "k", "-o", "out/").code == 0
+    expected = {"h" + hmac.new(b"k", name.encode(), hashlib.sha256).hexdigest()[:16] for name in ("ann", "bob", "eve")}
+    assert {row["worker"] for row in read_csv("out/workers.csv")} == expected
+    assert not any(b"bob" in file.read_bytes() for file in Path("out").iterdir())
+    for out in ("p/", "q/"):
+        cli("aggregate", "answers.csv", "-s", "ds", "--hash-workers", "-o", out)
+    assert {row["worker"] for row in read_csv("p/workers.csv")}.isdisjoint({row["worker"] for row in read_csv("q/workers.csv")})
+
+
+def test_hashed_workers_are_the_same_in_all_tables(cli):
+    Path("data").mkdir()
+    write("data/answers.csv", ANSWERS)
+    write("data/workers.csv", "worker,age\nann,30\nbob,40\neve,50\n")
+    cli("convert", "data", "out/", "--hash-workers")
+    said = {row["worker"] for row in read_csv("out/answers.csv")}
+    assert said == {row["worker"] for row in read_csv("out/workers.csv")} and "ann" not in said
+
+
+def test_workers_excluded_by_name_though_ids_are_hashed(cli):
+    write("out.txt", "eve\n")
+    cli("convert", "answers.csv", "x.csv", "--exclude-workers", "out.txt", "--hash-workers", "--hash-key", "k")
+    assert len({row["worker"] for row in read_csv("x.csv")}) == 2
+
+
+def test_where_the_answers_live_changes_nothing(crowd, cli):
+    expected = cli("aggregate", crowd, "-s", "ds").out
+    for on in ("threads:1", "threads:3", "disk"):
+        done = cli("aggregate", crowd, "-s", "ds", "--on", on)
+        assert done.code == 0, done.err
+        assert done.out == expected
+
+
+def test_same_input_same_bytes(crowd, cli):
+    for method in ("bcc", "mace", "ds[init=random]"):
+        for out in ("one/", "two/"):
+            assert cli("aggregate", crowd, "-s", method, "-o", out, "--seed", 3, "--ties", "random").code == 0
+        one, two = ({p.name: p.read_bytes() for p in Path(out).iterdir()} for out in ("one", "two"))
+        manifests = [json.loads(files.pop("manifest.json")) for files in (one, two)]
+        assert one == two
+        for manifest in manifests:
+            del manifest["when"], manifest["seconds"]
+        assert manifests[0] == manifests[1]
+
+
+# the other verbs -------------------------------------------------------------------------------------------------------------
+
+
+def test_simulate(cli):
+    args = ["-s", "independent_confusion", "--workers", 6, "--tasks", 20, "--classes", 3, "--per-task", 4, "--seed", 1]
+    assert cli("simulate", "x/", *args).code == 0 and cli("simulate", "y/", *args).code == 0
+    assert {p.name for p in Path("x").iterdir()} >= {"answers.csv", "truth.csv", "confusions.csv"}
+    assert all((Path("y") / p.name).read_bytes() == p.read_bytes() for p in Path("x").iterdir())
+    assert header("x/answers.csv") == ["task", "worker", "label"] and header("x/truth.csv") == ["task", "label"]
+    assert header("x/confusions.csv") == ["worker", "truth", "label", "prob"]
+    assert {row["task"] for row in read_csv("x/truth.csv")} == {str(i) for i in range(20)}
+    assert len(read_csv("x/answers.csv")) == 80
+    cli("simulate", "z/", *args[:-1], 2)
+    assert Path("z/answers.csv").read_bytes() != Path("x/answers.csv").read_bytes()
+
+
+def test_simulated_crowds_in_peerannots_words(cli):
+    done = cli("simulate", "x/", "-s", "hammer-spammer", "--n-worker", 6, "--n-task", 10, "--n-classes", 2, "--feedback", 3, "--ratio", 0.5)
+    assert done.code == 0
+
+
+def test_inspect(crowd, cli):
+    done = cli("inspect", crowd)
+    assert done.code == 0 and "200" in done.out and "agreement" in done.out
+    found = cli("inspect", crowd, "--json").json["result"]
+    assert (found["format"], found["tasks"], found["workers"], found["answers"], found["truth"]) == ("native", 40, 8, 200, 40)
+
+
+def test_inspect_says_what_it_does_not_know_plainly(crowd, cli):
+    """What is absent is none, not unknown."""
+    assert "unknown" not in cli("inspect", crowd).out
+
+
+@pytest.mark.parametrize("to", ["native", "crowdkit", "peerannot"])
+def test_convert_there_and_back(crowd, cli, to):
+    before = cli("aggregate", crowd, "-s", "ds").out
+    assert cli("convert", crowd, "out/", "--to", to).code == 0
+    assert cli("aggregate", "out/", "-s", "ds").out == before
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.jsonl", "x.parquet", "x.csv.gz", "wide.csv"])
+def test_convert_to_a_table(crowd, cli, name):
+    before = cli("aggregate", crowd, "-s", "ds").out
+    assert cli("convert", crowd, name, *(["--to", "wide"] if name == "wide.csv" else [])).code == 0
+    assert cli("aggregate", name, "-s", "ds").out == before
+
+
+def test_methods(cli):
+    done = cli("methods")
+    assert all(name in done.out for name in ("aggregate", "simulate", "read", "ds", "glad", "hammer_spammer"))
+    assert "glad" in cli("methods", "aggregate").out and "long" not in cli("methods", "aggregate").out.split()
+    assert cli("methods", "simulate", "--json").json["result"][0].keys() == {"job", "method", "title"}
+
+
+def test_demo_ends_with_the_path_of_a_page(cli):
+    done = cli("demo", "-o", "shown")
+    assert done.code == 0 and Path(done.out.strip().splitlines()[-1]).is_file()
+
+
+@pytest.mark.parametrize("args", [["inspect", "crowd"], ["convert", "crowd", "out.csv"], ["simulate", "s/", "-s", "hammer_spammer", "--tasks", "10"],
+                                  ["aggregate", "crowd", "-s", "mv"], ["methods"], ["methods", "read"], ["demo", "-o", "d"]], ids=" ".join)
+def test_json_of_every_verb(crowd, cli, args):
+    done = cli(*args, "--json")
+    assert done.code == 0 and list(done.json) == KEYS and done.json["command"] == args[0]
+    assert done.out.count("\n") == 1
+
+
+def test_json_of_aggregate(crowd, cli):
+    found = cli("aggregate", crowd, "-s", "ds", "--smoothing", 0.1, "--json").json
+    assert list(found["result"][0]) == COLUMNS and len(found["result"]) == 40
+    assert found["seed"] == 0 and found["input"] == "crowd" and found["options"]["smoothing"] == 0.1 and found["files"] == []
+    assert cli("aggregate", crowd, "-s", "ds", "-o", "x.csv", "--json").json["files"] == ["x.csv"]
+
+
+def test_json_holds_no_nan(cli):
+    write("r.csv", "task,worker,label\n1,a,1.5\n2,a,4\n")
+    done = cli("aggregate", "r.csv", "--scale", "interval", "-s", "mean", "--json")
+    assert done.code == 0 and "NaN" not in done.out and "Infinity" not in done.out
+
+
+def test_json_names_the_seed_of_a_simulation_made_by_default(cli):
+    assert cli("simulate", "s/", "-s", "hammer_spammer", "--json").json["seed"] == 0
+
+
+# methods of other packages ---------------------------------------------------------------------------------------------------
+
+GUEST = '''"""Last word: whoever comes last decides.
+
+Reference: none.
+"""
+from manyvoices import Consensus
+import numpy as np
+
+def lastword(answers, *, shift: int = 0):
+    """Take the last class said.
+
+    Parameters
+    ----------
+    shift
+        Classes to move on by.
+    """
+    classes = len(answers.classes)
+    return Consensus.of(answers, probs=np.eye(classes)[np.full(len(answers.tasks), (classes - 1 + shift) % classes)])
+'''
+
+
+def guest(folder: Path, name: str) -> dict[str, str]:
+    """A package with an entry point, as an installer would leave it."""
+    info = folder / "theirs-1.0.dist-info"
+    info.mkdir(parents=True)
+    (folder / "theirs.py").write_text(GUEST)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[manyvoices.methods]\naggregate.{name} = theirs:lastword\n")
+    return os.environ | {"PYTHONPATH": str(folder)}
+
+
+def test_a_method_of_another_package(tmp_path):
+    (tmp_path / "answers.csv").write_text(ANSWERS)
+    env = guest(tmp_path / "site", "lastword")
+    done = process("aggregate", "answers.csv", "-s", "lastword", "--shift", "1", cwd=tmp_path, env=env)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.decode().splitlines()[1].startswith("a,cat")
+    assert b"Last word" in process("methods", cwd=tmp_path, env=env).stdout
+    assert b"--shift" in process("aggregate", "-s", "lastword", "-h", cwd=tmp_path, env=env).stdout
+
+
+def test_a_clash_of_names_is_an_error(tmp_path):
+    done = process("methods", cwd=tmp_path, env=guest(tmp_path / "site", "ds"))
+    assert done.returncode == 1 and b"aggregate.ds" in done.stderr and b"Traceback" not in done.stderr
+
+
+# the process -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("args", [["aggregate", "big", "-s", "mace", "--restarts", "100000", "-o", "out.csv"],
+                                  ["aggregate", "big", "-s", "mace", "--restarts", "100000", "-o", "out/"],
+                                  ["simulate", "out/", "-s", "large", "--tasks", "20000000"]], ids=["table", "folder", "simulated"])
+def test_interrupted_leaves_whole_files_or_none(tmp_path, monkeypatch, args):
+    monkeypatch.chdir(tmp_path)
+    assert run(["simulate", "big/", "-s", "large", "--workers", "100", "--tasks", "5000", "-q"]) == 0
+    child = subprocess.Popen([sys.executable, "-m", "manyvoices", *args], stderr=subprocess.PIPE)
+    time.sleep(2.5)
+    assert child.poll() is None, child.stderr.read()
+    child.send_signal(signal.SIGINT)
+    said = child.communicate(timeout=30)[1].decode()
+    assert child.returncode == 130
+    assert "Traceback" not in said and said.strip().endswith("interrupted")
+    assert not Path("out.csv").exists() and not [p for p in Path().rglob("*") if p.name.endswith(".part")]
+    assert not Path("out/manifest.json").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell of POSIX")
+def test_a_closed_pipe_is_no_error(tmp_path):
+    command = f'{sys.executable} -m manyvoices methods | true; exit "${{PIPESTATUS[0]}}"'
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_a_kept_file_survives_a_failure(cli):
+    write("out.csv", "precious")
+    assert cli("aggregate", "answers.csv", "--classes", "cat", "-o", "out.csv").code == 3
+    assert Path("out.csv").read_text() == "precious"
+
+
+def test_no_colour_and_no_animation_off_a_terminal(tmp_path):
+    (tmp_path / "answers.csv").write_text(ANSWERS)
+    done = process("aggregate", "answers.csv", "-s", "glad", cwd=tmp_path)
+    assert b"\x1b" not in done.stdout + done.stderr and b"\r" not in done.stderr
+
+
+def test_names_in_any_script(cli):
+    Path("antworten.csv").write_text("task,worker,label\n写真,Jürgen,katze 🐈\n写真,Ωmega,katze 🐈\n", encoding="utf-8")
+    assert labels(cli("aggregate", "antworten.csv", "-s", "mv")) == {"写真": "katze 🐈"}
+
+
+def test_output_is_utf8_whatever_the_locale(tmp_path):
+    (tmp_path / "answers.csv").write_text("task,worker,label\n写真,a,katze 🐈\n", encoding="utf-8")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "PYTHONUTF8", "PYTHONIOENCODING"))}
+    env |= {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+    done = process("aggregate", "answers.csv", "-s", "mv", cwd=tmp_path, env=env)
+    assert done.returncode == 0 and "katze 🐈" in done.stdout.decode()
