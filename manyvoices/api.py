@@ -83,7 +83,8 @@ def aggregate(source: Any, method: str | Callable = "bcc", *, on: str | None = N
     if answers is None:
         raise BadInput("the data set has items but no answers", expected="answers of workers about tasks")
     if callable(method):
-        about, given, function = registry.about("aggregate", method.__name__), {}, method
+        about, function = registry.about("aggregate", method.__name__), method
+        given: dict[str, Any] = {}
     else:
         chosen = registry.parse("aggregate", method)
         if len(chosen) != 1:

@@ -38,14 +38,14 @@ class Verb(click.Command):
 
     def __init__(self, *args, job: str | None = None, reads: bool = False, **kwargs):
         super().__init__(*args, **kwargs)
-        self.job, self.reads, self.chosen = job, reads, []
+        self.job, self.reads = job, reads
 
     def parse_args(self, ctx, args):
         self.params = [p for p in self.params if not getattr(p, "of_method", False)]
         extra: dict[str, registry.Option] = {}
         values = self.first_look(ctx, args)
         if self.job:
-            ctx.meta["asked"] = registry.parse(self.job, values.get("strategy") or self.default_of("strategy"))
+            ctx.meta["asked"] = registry.parse(self.job, values["strategy"] if values.get("strategy") is not None else self.default_of("strategy"))
             for method, _ in ctx.meta["asked"]:
                 extra |= {o.name: o for o in method.options if o.name not in extra}
         if self.reads:
@@ -229,7 +229,6 @@ def simulate(out, strategy, **options):
 @click.option("-s", "--strategy", default="bcc", help="Method, or several: ds, glad, \"ds[smoothing=0.1],mv\" (manyvoices methods aggregate). [bcc]")
 @click.option("-o", "--out", help="X.csv, X.parquet, X.jsonl, X.npy, a folder DIR/, or - for stdout. [-]")
 @click.option("--soft", is_flag=True, help="With a column p:CLASS for every class.")
-@click.option("--hard", is_flag=True, help="Labels only; the default.")
 @click.option("--all-tasks", is_flag=True, help="Also tasks without answers, at the prior.")
 @click.option("--ties", type=click.Choice(["lowest", "random", "all"]), default="lowest", help="Best classes that are equal: the first, a draw, or a row each. [lowest]")
 @click.option("--min-prob", type=float, help="No label below this probability, but a note: needs review.")
@@ -248,23 +247,33 @@ def aggregate(data, strategy, out, format, on, **options):
     manyvoices aggregate answers.csv -s glad -o result/      labels, workers, tasks, manifest
     manyvoices aggregate answers.csv -s "mv,ds[smoothing=0.1]" -o results/
     """
-    from .runs import aggregate_all
+    from .inputs import questions
+    from .runs import aggregate_all, check_output, slug
 
     common, options = parted(options)
     asked = click.get_current_context().meta["asked"]
-    mine = {name: options.pop(name) for name in ("soft", "hard", "all_tasks", "ties", "min_prob", "gold", "probs", "labels", "start", "seed")}
+    mine = {name: options.pop(name) for name in ("soft", "all_tasks", "ties", "min_prob", "gold", "probs", "labels", "start", "seed")}
     if mine["min_prob"] is not None and not 0 <= mine["min_prob"] <= 1:
         raise BadCall(f"--min-prob is {mine['min_prob']}: give a number between 0 and 1")
     known = {o.name for method, _ in asked for o in method.options}
     methods = {name: value for name, value in options.items() if name in known and value is not None}
     reader = {name: value for name, value in options.items() if name not in known}
     began = time.time()
-    dataset = loaded(data, format, on, reader)
-    with progress(common):
-        result, table, files, notes = aggregate_all(dataset, data, asked, methods, mine, out, began, say(common))
-    tell(common, dataset)
+    check_output(asked, out, all_questions := reader.get("question") == "all")
+    result, files, notes, table = {}, [], [], None
+    for question in questions(Path(data), format) if all_questions else [None]:
+        place = out if question is None else f"{out}/{slug(question)}/"
+        dataset = loaded(data, format, on, reader | ({} if question is None else {"question": question}))
+        if question is not None:
+            say(common)(f"\n{question}")
+        with progress(common):
+            rows, table, written, remarks = aggregate_all(dataset, data, asked, methods, mine, place, began, say(common))
+        tell(common, dataset)
+        result = rows if question is None else result | {question: rows}
+        files += written
+        notes += [*dataset.messages, *remarks]
     finish("aggregate", result, seed=mine["seed"], input=data, options=methods | {"strategy": strategy}, common=common,
-           notes=[*dataset.messages, *notes], files=files, plain=(lambda: sys.stdout.write(table)) if table is not None else None)
+           notes=notes, files=files, plain=(lambda: sys.stdout.write(table)) if table is not None else None)
 
 
 @verb()
@@ -424,13 +433,14 @@ def run(args: list[str] | None = None) -> int:
     if "-q" not in args and "--quiet" not in args:
         logging.getLogger("manyvoices").addHandler(Lines())
         logging.getLogger("manyvoices").setLevel(logging.INFO)
-    code, error, facts, raised = 0, "", {}, None
+    code, error, raised = 0, "", None
+    facts: dict[str, Any] = {}
     try:
         main.main(args, prog_name="manyvoices", standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.Exit as done:
         code = done.exit_code
-    except BrokenPipeError:  # whoever read our output has seen enough
+    except (BrokenPipeError, SystemExit):  # whoever read our output has seen enough; click makes a SystemExit of that
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except BaseException as problem:
         raised = problem

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,6 +55,15 @@ def recognised(path: Path, given: Mapping[str, Any]) -> str:
     if len(best) > 1:
         raise BadInput(f"looks like {' and like '.join(sorted(best))}", file=path, expected="the format named with --from")
     return best[0]
+
+
+def questions(path: Path, format: str | None) -> list[str]:
+    """The questions of an export that asks several, for --question all."""
+    name = recognised(path, {}) if format is None else registry.resolve("read", format)[0]
+    found = registry.module("read", name).questions(path) if "questions" in registry.about("read", name).functions else []
+    if not found:
+        raise BadCall(f"{path} was read as {name} and asks one question only: leave --question out")
+    return found
 
 
 def from_frame(source: Any, options: dict[str, Any]) -> Raw:
@@ -306,6 +314,8 @@ def frame(given: Any) -> tuple[pl.DataFrame, Path | None]:
 
 def from_stdin(text: bytes) -> Path:
     """What came through a pipe, as a file the readers can look at twice."""
-    file = Path(tempfile.mkdtemp(prefix="manyvoices-")) / "stdin"
+    from .engines.disk import scratch
+
+    file = scratch() / "stdin"
     file.write_bytes(text)
     return file

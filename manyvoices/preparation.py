@@ -61,7 +61,7 @@ def streamed(source: Path, columns: dict[str, str], rules: Rules) -> Dataset:
     lazy = pl.scan_csv(source, infer_schema=False).select(pl.col(name).alias(role) for role, name in columns.items())
     dropped: dict[str, int] = {}
     messages: list[str] = []
-    raw = Raw("long", rows=pl.DataFrame(schema={role: pl.String for role in columns}))
+    raw = Raw("long", rows=pl.DataFrame(schema=dict.fromkeys(columns, pl.String)))
     folder = scratch()
     log.info("scratch space: up to %.1f GB in %s (TMPDIR chooses another place)", source.stat().st_size / 1e9, folder.parent)
 
@@ -100,16 +100,16 @@ def streamed(source: Path, columns: dict[str, str], rules: Rules) -> Dataset:
                 key[a:b].tofile(file)
 
     writer, start = Writer(folder), np.concatenate([[0], np.cumsum(size)])
-    rows, waiting = np.zeros(0, np.int64), iter(paths)
+    keys, waiting = np.zeros(0, np.int64), iter(paths)
     for a, b in cuts(start):
         need = int(start[b] - start[a])
-        while len(rows) < need:
+        while len(keys) < need:
             path = next(waiting)
-            rows = np.concatenate([rows, np.sort(np.fromfile(path, np.int64))])
+            keys = np.concatenate([keys, np.sort(np.fromfile(path, np.int64))])
             path.unlink()
-        _, worker, label = packing.unpack(rows[:need])
+        _, worker, label = packing.unpack(keys[:need])
         writer.add(shard_of(a, b, start, worker, label, None, len(workers), len(classes)))
-        rows = rows[need:]
+        keys = keys[need:]
     answers = Answers(tasks, workers, classes, rules.scale or "nominal", int(start[-1]), writer.store())
     return Dataset(answers, None, None, None, "long", {}, messages, {reason: n for reason, n in dropped.items() if n})
 
@@ -118,7 +118,8 @@ class Distinct:
     """The different texts of many batches; merged when as many again are waiting, so the cost stays near one pass."""
 
     def __init__(self) -> None:
-        self.merged, self.waiting = pl.Series(dtype=pl.String), []
+        self.merged = pl.Series(dtype=pl.String)
+        self.waiting: list[pl.Series] = []
 
     def add(self, texts: pl.Series) -> None:
         self.waiting.append(texts.unique())

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import platform
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ from .core import labels
 from .core.consensus import Consensus
 from .core.dataset import Dataset
 from .core.errors import BadCall, BadInput
-from .core.files import put, put_text
+from .core.files import check_writable, put, put_text
 from .core.registry import Method
 
 if TYPE_CHECKING:
@@ -31,10 +32,6 @@ def aggregate_all(data: Dataset, source: str, asked: list[tuple[Method, dict]], 
                   began: float, say: Callable[[str], None]) -> tuple[Any, str | None, list[Path], list[str]]:
     """Result rows, the text for stdout (None where files were written), the files, and notes."""
     folder = out is not None and is_folder(out)
-    if len(asked) > 1 and not folder:
-        raise BadCall(f"{len(asked)} methods make as many tables: give a folder, -o DIR/")
-    if out not in (None, "-") and not folder and Path(out).suffix not in TABLES:
-        raise BadCall(f"-o {out}: expected a name ending in {', '.join(TABLES)}, or a folder DIR/")
     if data.answers is None:
         raise BadInput("the data set has items but no answers", file=Path(source), expected="answers of workers about tasks")
     if mine["all_tasks"]:
@@ -73,6 +70,24 @@ def aggregate_all(data: Dataset, source: str, asked: list[tuple[Method, dict]], 
         rows = table.to_dicts()
         result = rows if len(asked) == 1 else result | {method.name: rows}
     return result, text, files, notes
+
+
+def slug(name: str) -> str:
+    """A question as the name of a folder."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.")[:80] or "question"
+
+
+def check_output(asked: list[tuple[Method, dict]], out: str | None, several: bool = False) -> None:
+    """Refuse a place that cannot take the result, before the work."""
+    folder = out is not None and is_folder(out)
+    if several and not folder:
+        raise BadCall("--question all makes a table for each question: give a folder, -o DIR/")
+    if len(asked) > 1 and not folder:
+        raise BadCall(f"{len(asked)} methods make as many tables: give a folder, -o DIR/")
+    if out not in (None, "-") and not folder and Path(out).suffix not in TABLES:
+        raise BadCall(f"-o {out}: expected a name ending in {', '.join(TABLES)}, or a folder DIR/")
+    if out not in (None, "-"):
+        check_writable(Path(out))
 
 
 def is_folder(out: str) -> bool:

@@ -265,7 +265,7 @@ def _effort(shard: Shard, _) -> _Effort:
 
 
 def _check(kind: str, codes: np.ndarray, known: int) -> None:
-    wrong = np.flatnonzero((codes < 0) | (codes >= known)) if len(codes) else ()
+    wrong = np.flatnonzero((codes < 0) | (codes >= known))
     if len(wrong):
         raise ValueError(f"answer {wrong[0]}: {kind} code {codes[wrong[0]]} is outside the {known} known")
 

@@ -165,7 +165,8 @@ def numbers(rows: pl.DataFrame, raw: Raw) -> pl.DataFrame:
 
 def classes_of(rows: pl.DataFrame, raw: Raw, rules: Rules, scale: str, messages: list) -> Names:
     seen = rows["label"].unique().to_list()
-    stated = rules.classes if rules.classes is not None else raw.classes
+    renamed = dict(rules.map_labels)
+    stated = rules.classes if rules.classes is not None else raw.classes and [renamed.get(name, name) for name in raw.classes]
     if stated is not None:
         stated = list(dict.fromkeys(stated))
         if unknown := in_order(set(seen) - set(stated)):

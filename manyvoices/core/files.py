@@ -3,28 +3,72 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .errors import NotWritable
 
 
-def put(path: Path, write: Callable[[Path], object]) -> Path:
-    """Let `write` fill a file beside `path`, then rename it; the folder is made if it is not there."""
-    path = Path(path)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+@contextmanager
+def writing(folder: Path) -> Iterator[Callable[[str], Path]]:
+    """Hands out a temporary path for each file name; all are renamed at the end, or none stays behind.
+
+    with writing(folder) as new:
+        new("answers.csv").write_text(...)
+    """
+    waiting: dict[Path, Path] = {}
+    made: list[Path] = []  # folders that did not exist, innermost first
+
+    def make(place: Path) -> None:
+        made[:0] = [part for part in (place, *place.parents) if not part.exists()]
+        place.mkdir(parents=True, exist_ok=True)
+
+    def new(name: str) -> Path:
+        final = folder / name
+        make(final.parent)
+        waiting[final] = final.with_name(f".{final.name[:40]}.{secrets.token_hex(4)}.part")
+        return waiting[final]
+
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make(folder)
+        yield new
+        for final, temporary in waiting.items():
+            os.replace(temporary, final)
+    except BaseException as error:
+        for temporary in waiting.values():
+            temporary.unlink(missing_ok=True)
+        for part in made:
+            with suppress(OSError):  # not empty: somebody else's
+                part.rmdir()
+        if isinstance(error, NotWritable) or not is_about_writing(error):
+            raise
+        reason = getattr(error, "strerror", None) or str(error).split(": ")[0]
+        raise NotWritable(f"cannot write to {folder}: {reason}; choose another place") from error
+
+
+def is_about_writing(error: BaseException) -> bool:
+    """Errors of the system, and those polars makes of them."""
+    return isinstance(error, OSError) or type(error).__module__.startswith("polars")
+
+
+def put(path: Path, write: Callable[[Path], object]) -> Path:
+    """Let `write` fill one file."""
+    path = Path(path)
+    with writing(path.parent) as new:
         if path.is_dir():
-            raise IsADirectoryError(f"{path} is a folder")
-        write(beside)
-        os.replace(beside, path)
-    except OSError as error:
-        raise NotWritable(f"cannot write {path}: {error.strerror or error}; choose another place with -o") from error
-    finally:
-        beside.unlink(missing_ok=True) if beside.parent.is_dir() else None
+            raise IsADirectoryError(21, f"{path.name} is a folder")
+        write(new(path.name))
     return path
 
 
 def put_text(path: Path, text: str) -> Path:
     return put(path, lambda file: file.write_text(text, encoding="utf-8"))
+
+
+def check_writable(path: Path) -> None:
+    """Say before the work that its result will have no place."""
+    there = next(place for place in (path, *path.absolute().parents) if place.exists())
+    if (there != path and not there.is_dir()) or not os.access(there, os.W_OK):
+        raise NotWritable(f"cannot write {path}: {there} is {'not writable' if there.is_dir() else 'a file'}; choose another place with -o")

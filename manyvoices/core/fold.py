@@ -66,7 +66,8 @@ class Work:
 
 def total(parts, tasks: int, workers: int, empty: Callable = np.empty) -> Any:
     """Put the parts of all shards together, in the order they come (shard order: the same bits on every engine)."""
-    sums, kind, rows = {}, None, {}
+    sums: dict[str, Any] = {}
+    kind, rows = None, {}
     for task_rows, worker_rows, part in parts:
         if kind is None:
             kind = type(part)

@@ -81,7 +81,9 @@ class Writer:
     """Takes shards in task order and writes them as blocks."""
 
     def __init__(self, folder: Path):
-        self.folder, self.blocks, self.waiting = folder, [], []
+        self.folder = folder
+        self.blocks: list[Block] = []
+        self.waiting: list[Shard] = []
         (folder / "blocks").mkdir(parents=True, exist_ok=True)
 
     def add(self, shard: Shard) -> None:

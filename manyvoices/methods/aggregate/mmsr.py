@@ -16,6 +16,7 @@ Also: MMSR, M-MSR; iterations=n_iter, max_iter; tol=epsilon
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
@@ -32,8 +33,8 @@ from ...kernels.rows import shares, softmax_logsum
 
 @dataclass
 class Pairs:
-    common: object = whole()        # sparse [W, W]: answers two workers gave to common tasks
-    equal: object = whole()         # sparse [W, W]: those that agree
+    common: Any = whole()        # sparse [W, W]: answers two workers gave to common tasks
+    equal: Any = whole()         # sparse [W, W]: those that agree
 
 
 @dataclass
@@ -137,7 +138,7 @@ def rank_one(rows: np.ndarray, cols: np.ndarray, agree: np.ndarray, workers: int
             converged = True
             break
     known = degree > 0                                         # one who shares no task with anybody has skill 0
-    scale = np.sqrt(np.linalg.norm(u[known]) / max(np.linalg.norm(v[known]), 1e-300))
+    scale = np.sqrt(np.linalg.norm(u[known]) / np.maximum(np.linalg.norm(v[known]), 1e-300))
     skill = np.where(known, u / max(scale, 1e-300) * signs(rows, cols, agree, known), 0.0)
     return skill if skill.sum() >= 0 else -skill, converged
 

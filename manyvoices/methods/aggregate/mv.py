@@ -6,6 +6,7 @@ Needs no model of workers and serves as the yardstick of all others. `--ties` sa
 equally many votes: the first class, a draw from a hash of seed and task, or a row for each.
 
 Family: votes
+Reference: textbook.
 Also: MajorityVote, MajorityVoting, majority_voting
 """
 

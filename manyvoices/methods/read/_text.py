@@ -6,12 +6,9 @@ import codecs
 import functools
 import gzip
 import json
-import os
 import re
-import secrets
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -282,43 +279,6 @@ def short(value: Any, length: int = 60) -> str:
 
 
 # Writing -------------------------------------------------------------------------------------------------------------
-
-@contextmanager
-def writing(folder: Path) -> Iterator[Callable[[str], Path]]:
-    """Hands out a temporary path for each file name; all are renamed at the end, or none stays behind.
-
-    with writing(folder) as new:
-        new("answers.csv").write_text(...)
-    """
-    waiting: dict[Path, Path] = {}
-    made: list[Path] = []  # folders that did not exist, innermost first
-
-    def make(place: Path) -> None:
-        made[:0] = [part for part in (place, *place.parents) if not part.exists()]
-        place.mkdir(parents=True, exist_ok=True)
-
-    def new(name: str) -> Path:
-        final = folder / name
-        make(final.parent)
-        waiting[final] = final.with_name(f".{final.name[:40]}.{secrets.token_hex(4)}.part")
-        return waiting[final]
-
-    try:
-        make(folder)
-        yield new
-        for final, temporary in waiting.items():
-            os.replace(temporary, final)
-    except BaseException as error:
-        for temporary in waiting.values():
-            temporary.unlink(missing_ok=True)
-        for part in made:
-            with suppress(OSError):  # not empty: somebody else's
-                part.rmdir()
-        if isinstance(error, NotWritable) or not isinstance(error, OSError | pl.exceptions.PolarsError):
-            raise
-        reason = getattr(error, "strerror", None) or str(error)
-        raise NotWritable(f"{folder}: cannot be written ({reason})") from error
-
 
 def no_leftovers(folder: Path, layout: Iterable[str], names: Iterable[str]) -> None:
     """A folder that keeps files of another data set would be read as a mixture of both."""

@@ -19,9 +19,10 @@ from pathlib import Path
 
 from ...core.dataset import Raw
 from ...core.errors import BadInput
+from ...core.files import writing
 from ._columns import answers, listed, rows_of, side
 from ._table import glance, read_table, write_table
-from ._text import cautious, no_leftovers, writing
+from ._text import cautious, no_leftovers
 
 
 @cautious

@@ -25,9 +25,10 @@ from pathlib import Path
 
 from ...core.dataset import Raw
 from ...core.errors import BadInput
+from ...core.files import writing
 from ._columns import answers, find, questions_in, rows_of
 from ._table import glance, read_table, write_table
-from ._text import cautious, writing
+from ._text import cautious
 
 
 @cautious

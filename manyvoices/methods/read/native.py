@@ -32,10 +32,11 @@ import polars as pl
 
 from ...core.dataset import Raw
 from ...core.errors import BadInput
+from ...core.files import writing
 from ._columns import answers, find, one_by_one, questions_in, side
 from ._images import SPLITS, has_images, image_table
 from ._table import SUFFIXES, Table, glance, read_table, write_table
-from ._text import as_text, cautious, load, no_leftovers, parse_json, plain, short, writing
+from ._text import as_text, cautious, load, no_leftovers, parse_json, plain, short
 
 ANSWERS = [f"answers{suffix}" for suffix in SUFFIXES]
 ITEMS = ["items.csv", "items.csv.gz", "items.jsonl", "items.jsonl.gz"]

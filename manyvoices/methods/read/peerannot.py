@@ -32,10 +32,11 @@ import polars as pl
 
 from ...core.dataset import Raw
 from ...core.errors import BadCall, BadInput
+from ...core.files import writing
 from ...core.names import in_order, is_integer
 from ._columns import listed, one_a_pair, rows_of
 from ._images import image_table
-from ._text import Number, as_text, cautious, head, load, no_leftovers, parse_json, peek_json, plain, short, writing
+from ._text import Number, as_text, cautious, head, load, no_leftovers, parse_json, peek_json, plain, short
 
 FILES = ("answers.json", "answers_inversed.json", "answers.txt")
 LAYOUT = (*FILES, "metadata.json", "ground_truth.npy", "ids.json")

@@ -25,10 +25,11 @@ from polars.selectors import by_name
 
 from ...core.dataset import Raw
 from ...core.errors import BadCall, BadInput
+from ...core.files import writing
 from ...core.names import in_order
 from ._columns import find, one_a_pair, rows_of
 from ._table import TABLE, Where, glance, read_table, write_table
-from ._text import cautious, writing
+from ._text import cautious
 
 CELLS = 100_000_000
 

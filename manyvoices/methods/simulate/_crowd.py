@@ -83,16 +83,16 @@ def answer(rng: np.random.Generator, truth: np.ndarray, confusions: np.ndarray, 
     left = np.full(workers, len(truth) if load is None else load)
     cap = min(workers if per_task is None else per_task, len(truth) if load is None else load)
     said = []                                                               # one [2, m] a task
-    for task, true in enumerate(truth):
+    for number, true in enumerate(truth):
         free = np.flatnonzero(left)
         m = min(cap, len(free))
         if m == 0:
-            raise BadCall(f"load is {load} and nobody is left for task {task}; expected load * workers to last for "
+            raise BadCall(f"load is {load} and nobody is left for task {number}; expected load * workers to last for "
                           f"{len(truth)} tasks, so raise load or workers, or lower per_task")
         if imbalance:
             m = rng.choice(m) + 1
         who = rng.choice(free, size=m, replace=False)
-        kind = "hard" if difficulty is None else difficulty[task]
+        kind = "hard" if difficulty is None else difficulty[number]
         if kind == "easy":
             label = np.full(m, true)
         elif kind == "random":

@@ -17,7 +17,7 @@ from reading import READERS, module, read, scores, triples
 
 from manyvoices.core.dataset import Raw
 from manyvoices.core.errors import BadInput, ManyVoicesError, NotWritable
-from manyvoices.methods.read._text import writing
+from manyvoices.core.files import writing
 
 CSV = b"task,worker,label\nt1,w1,a\nt2,w1,b\n"
 DEEP = b"[" * 100_000
