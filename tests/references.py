@@ -535,7 +535,7 @@ def kos(answers, n_tasks, n_workers, n_classes, *, start=None, iterations=100):
             y = {(t, w): sum(edge[u, w] * x[u, w] for u in of_worker[w] if u != t) for t, w in edge}
             size = math.sqrt(sum(v * v for v in y.values()) / len(y))
             y = {e: v / size for e, v in y.items()} if size > 0 else y
-        sign = -1 if sum(y.values()) < 0 else 1
+        sign = -1 if sum(y.values()) < -1e-9 * len(y) else 1
         for (t, w), message in y.items():
             scores[t][k] += sign * edge[t, w] * message
     majority = mv(answers, n_tasks, n_workers, n_classes)["labels"]

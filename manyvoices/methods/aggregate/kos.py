@@ -67,31 +67,33 @@ def kos(answers: Answers, *, iterations: int = 100) -> Consensus:
     check(iterations=iterations)
     tasks, workers, classes = len(answers.tasks), len(answers.workers), len(answers.classes)
     columns = classes - 1 if classes == 2 else classes
-    n, held, counts = answers.per_worker()[:, None], answers.per_task() > 0, answers.counts()
+    n, answered = answers.per_worker()[:, None], max(int((answers.per_task() > 0).sum()), 1)
     # before the first round every message y is 1 whatever the task: A = 0, C = 1
     task, worker = np.zeros((tasks, columns)), np.ones((workers, columns))
     for turn in range(iterations):
         found = answers.fold(step, Messages(task, worker))
         task, worker = found.task, found.worker - (n - 1) * worker
-        size = root_mean_square(task[held])
-        task, worker = task / size, worker / size
+        size = root_mean_square(task, answered)
+        task /= size
+        worker /= size
         tell("root mean square of the messages", turn + 1, iterations, float(size.mean()))
     score = answers.fold(step, Messages(task, worker, last=True)).task
+    counts = answers.counts()
     agree = 2 * counts[:, classes - columns:] - counts.sum(axis=1, keepdims=True)  # sum over the workers of a task of L
-    flip = np.where((worker * n).sum(axis=0) < (task * agree).sum(axis=0), -1, 1)  # workers are right on the whole: the mean y is not negative
-    score = score * flip / root_mean_square(score[held])
+    mean = (worker * n).sum(axis=0) - np.einsum("tc,tc->c", task, agree)           # of the messages y: workers are right on the whole
+    score *= np.where(mean < -1e-9 * answers.n, -1, 1) / root_mean_square(score, answered)
     if classes == 2:
         score = np.concatenate([-score / 2, score / 2], axis=1)
-    probs = softmax_logsum(score.copy())[0] if classes else score
-    majority = shares(counts)
-    undecided = np.ptp(score, axis=1) < 1e-9 if classes else np.zeros(tasks, bool)
-    chosen = np.where(undecided, first_best(majority), first_best(probs))
+    undecided = np.flatnonzero(np.ptp(score, axis=1) < 1e-9) if classes else np.zeros(0, np.int64)
+    probs = softmax_logsum(score)[0] if classes else score
+    probs[undecided] = shares(counts[undecided])
+    chosen = first_best(probs)
     right = answers.fold(votes.agreement, votes.Outcome(chosen)).right / np.maximum(n[:, 0], 1)
-    return Consensus.of(answers, probs=np.where(undecided[:, None], majority, probs), channel=Coins(right),
+    return Consensus.of(answers, probs=probs, channel=Coins(right),
                         skill=skills.of_shares(answers, right, note="share of answers that equal the outcome"))
 
 
-def root_mean_square(rows: np.ndarray) -> np.ndarray:
-    """Of each column; 1 where there is nothing to measure."""
-    size = np.sqrt(np.mean(rows**2, axis=0)) if len(rows) else np.ones(rows.shape[1])
+def root_mean_square(rows: np.ndarray, answered: int) -> np.ndarray:
+    """Of each column over the answered tasks (the others hold zeros); 1 where there is nothing to measure."""
+    size = np.sqrt(np.einsum("tc,tc->c", rows, rows) / answered)
     return np.where(size > 0, size, 1)

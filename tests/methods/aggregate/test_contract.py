@@ -585,8 +585,8 @@ def test_options_that_need_a_setting(name, base, changed):
 
 
 BAD = {"tol": -1.0, "iterations": 0, "rounds": 0, "smoothing": -.1, "clusters": 0, "restarts": 0, "communities": 0, "off": 0.0, "extra": -1.0,
-       "mass": 0.0, "hits": .5, "misses": .5, "shape": 0.0, "habit": 0.0, "alpha": 0.0, "beta": 0.0, "noise": -1.0, "switch": -1.0, "unit": 0.0, "rate": -1.0,
-       "factor": -1.0}
+       "mass": 0.0, "hits": .5, "misses": .5, "shape": 0.0, "habit": 0.0, "alpha": 0.0, "beta": 0.0, "noise": -1.0, "switch": -1.0, "unit": 0.0,
+       "rate": -1.0, "factor": -1.0}
 REFUSED = [(n, s, o.name) for n, s in VARIANTS for o in registry.about("aggregate", n).options
            if o.name in BAD and (o.name != "unit" or s == "interval")
            and (n, o.name) not in {("plantnet", "alpha"), ("plantnet", "beta"), ("dswc", "restarts")}]

@@ -102,6 +102,17 @@ def test_kos_like_plain_loops(turn, seed, classes):
     np.testing.assert_allclose(found.probs, probs / probs.sum(axis=1, keepdims=True), atol=1e-8)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_kos_is_turned_by_the_mean_message(seed):
+    """Few answers, few rounds: the mean message and the workers' part of it can have different signs."""
+    given = crowd(seed, tasks=7, workers=4, classes=2, share=.6, skill=(.2, .6))
+    for rounds in (1, 3):
+        want = np.array(references.kos(given.rows(), *given.sizes, iterations=rounds)["scores"])[:, 1]
+        found = run("kos", given, iterations=rounds).probs
+        sure = np.abs(want) > 1e-9
+        assert (np.sign(found[:, 1] - found[:, 0])[sure] == np.sign(want)[sure]).all()
+
+
 def test_kos_printed():
     answers, expected = golden("ds79_first")
     task, worker, label = answers.rows()
