@@ -28,10 +28,15 @@ def step(shard: Shard, params: Tables) -> tables.Counts:
 
 
 def m_step(smoothing: float, switch: float | None):
-    """With `switch`, harden once no class share moves by more than this part of itself."""
-    def update(sums: tables.Counts, params: Tables) -> Tables:
+    """Hard from the start, or with `switch` once no class share moves by more than this part of itself."""
+    def update(sums: tables.Counts, params: Tables | None) -> Tables:
         prior = normalise(sums.prior)
-        still = switch is not None and params.log_prior is not None and bool(
-            np.all(np.abs(prior - np.exp(params.log_prior)) <= switch * np.maximum(prior, 1e-12)))
-        return Tables(log(normalise(sums.counts + smoothing)), log(prior), params.gold, hard=params.hard or still)
+        if switch is None:
+            hard = True
+        elif params is None:
+            hard = False
+        else:
+            moved = np.abs(prior - np.exp(params.log_prior))
+            hard = params.hard or bool(np.all(moved <= switch * np.maximum(prior, 1e-12)))
+        return Tables(log(normalise(sums.counts + smoothing)), log(prior), hard=hard)
     return update

@@ -9,7 +9,7 @@ Two sparse products, which release the interpreter lock. What a method adds is h
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,8 +27,8 @@ from .rows import column_sums, shares, softmax_logsum
 class Tables:
     log_tables: np.ndarray = by_worker()                     # [W, K, K], w k l
     log_prior: np.ndarray = whole()                          # [K]
-    gold: np.ndarray | None = by_task(default=None)          # [T] known classes, -1 = unknown
     penalty: float = whole(default=0.0)                      # what the objective adds to the evidence
+    gold: np.ndarray | None = by_task(default=None)          # [T] known classes, -1 = unknown
 
 
 @dataclass
@@ -120,19 +120,23 @@ def plainly(params: Tables, sums: Counts) -> tuple[np.ndarray, np.ndarray, np.nd
     return np.exp(params.log_tables), prior / prior.sum(), sums.counts
 
 
-def fit(answers: Answers, update: Callable, *, blank: Tables, holds: str, tol: float, iterations: int, monotone: bool = True,
+def fit(answers: Answers, update: Callable, *, gold: np.ndarray | None, holds: str, tol: float, iterations: int, monotone: bool = True,
         step: Callable = step, beliefs_at_start: np.ndarray | None = None, resume: Callable | None = None,
         shown: Callable = plainly) -> Consensus:
     """From vote shares (or given beliefs) through EM to a consensus. `update(sums, params)` is what makes the method.
 
-    `blank` carries the gold labels; `resume(params)` may put an earlier fit in the place of the first parameters;
-    `shown(params, sums)` says which tables, class shares and counts the result holds.
+    Its first call has no params; gold labels are added to what it gives. `resume(params)` may put an earlier fit in the place
+    of the first parameters; `shown(params, sums)` says which tables, class shares and counts the result holds.
     """
     room(answers)
-    params = update(answers.fold(start, Start(blank.gold, beliefs_at_start)), blank)
+
+    def updated(sums: Counts, params: Tables | None) -> Tables:
+        return replace(update(sums, params), gold=gold)
+
+    params = updated(answers.fold(start, Start(gold, beliefs_at_start)), None)
     if resume is not None:
         params = resume(params)
-    params, found_sums, trace, converged = iterate(answers, step, update, params, tol=tol, iterations=iterations, holds=holds, monotone=monotone)
-    found, prior, counts = shown(params, found_sums)
+    params, sums, trace, converged = iterate(answers, step, updated, params, tol=tol, iterations=iterations, holds=holds, monotone=monotone)
+    found, prior, counts = shown(params, sums)
     return Consensus.of(answers, probs=answers.fold(beliefs, params).probs, channel=channels.Tables(np.ascontiguousarray(found)), prior=prior,
                         skill=skills.of_tables(answers, counts, found, prior), trace=trace, converged=converged)

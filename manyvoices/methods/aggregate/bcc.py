@@ -48,14 +48,14 @@ def bcc(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, off: floa
     classes = len(answers.classes)
     known = off + extra * np.eye(classes)
 
-    def update(sums: tables.Counts, params: tables.Tables) -> tables.Tables:
+    def update(sums: tables.Counts, _) -> tables.Tables:
         nu, alpha = mass + sums.prior, known + sums.counts
         penalty = -kl(nu, np.full(classes, mass)) - kl(alpha, known)
-        return tables.Tables(expected_log(alpha), expected_log(nu), params.gold, penalty)
+        return tables.Tables(expected_log(alpha), expected_log(nu), penalty)
 
-    def shown(params: tables.Tables, sums: tables.Counts):
+    def shown(_, sums: tables.Counts):
         alpha, nu = known + sums.counts, mass + sums.prior
         return alpha / alpha.sum(axis=2, keepdims=True), nu / nu.sum(), alpha - 0.5  # the intervals add Jeffreys' half again
 
-    return tables.fit(answers, update, blank=tables.Tables(None, None, gold), tol=tol, iterations=iterations, holds="evidence lower bound",
+    return tables.fit(answers, update, gold=gold, tol=tol, iterations=iterations, holds="evidence lower bound",
                       resume=None if start is None else lambda params: first_tables(answers, start, params), shown=shown)

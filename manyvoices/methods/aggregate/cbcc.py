@@ -75,14 +75,13 @@ def cbcc(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, communit
         nu = mass + sums.prior
         return float(sums.entropy + log_beta(nu) - log_beta(np.full(len(nu), mass)) + logsumexp(belong(sums), axis=1).sum())
 
-    def update(sums: Counts, params: tables.Tables) -> tables.Tables:
+    def update(sums: Counts, _) -> tables.Tables:
         fits = belong(sums)
         part = np.exp(fits - logsumexp(fits, axis=1, keepdims=True))
         logs = sum(part[:, m, None, None] * expected_log(h + sums.counts) for m, h in enumerate(habits))
-        return tables.Tables(logs, expected_log(mass + sums.prior), params.gold)
+        return tables.Tables(logs, expected_log(mass + sums.prior), gold=gold)
 
-    blank = tables.Tables(None, None, gold)
-    params = update(answers.fold(begin, tables.Start(gold)), blank)
+    params = update(answers.fold(begin, tables.Start(gold)), None)
     params, sums, trace, converged = iterate(answers, step, update, params, tol=tol, iterations=iterations,
                                              holds="evidence lower bound", objective=bound)
     fits = belong(sums)

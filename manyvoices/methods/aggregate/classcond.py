@@ -42,13 +42,13 @@ def classcond(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, hit
     """
     at_least_one(hits=hits, misses=misses, mass=mass)
 
-    def update(sums: tables.Counts, params: tables.Tables) -> tables.Tables:
+    def update(sums: tables.Counts, _) -> tables.Tables:
         classes = len(sums.prior)
         diagonal = sums.counts[:, range(classes), range(classes)] + hits - 1
         right = tied.share(diagonal, sums.counts.sum(axis=2) + hits + misses - 2, 1 / classes)
         prior = normalise(sums.prior + mass - 1)
         penalty = (mass - 1) * log(prior).sum() + (hits - 1) * log(right).sum() + (misses - 1) * log(1 - right).sum()
-        return tables.Tables(log(tied.spread(right)), log(prior), params.gold, float(penalty))
+        return tables.Tables(log(tied.spread(right)), log(prior), float(penalty))
 
-    return tables.fit(answers, update, blank=tables.Tables(None, None, gold), tol=tol, iterations=iterations,
+    return tables.fit(answers, update, gold=gold, tol=tol, iterations=iterations,
                       holds="log-posterior without constants")

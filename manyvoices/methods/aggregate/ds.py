@@ -47,7 +47,7 @@ def ds(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, smoothing:
         For a random start.
     """
     check(smoothing=smoothing)
-    return tables.fit(answers, m_step(smoothing), blank=tables.Tables(None, None, gold), tol=tol, iterations=iterations,
+    return tables.fit(answers, m_step(smoothing), gold=gold, tol=tol, iterations=iterations,
                       holds="log-likelihood, penalised by smoothing" if smoothing else "log-likelihood",
                       beliefs_at_start=starting_beliefs(answers, init, seed, labels),
                       resume=None if start is None else lambda params: first_tables(answers, start, params),
@@ -61,8 +61,8 @@ def without_empty_rows(params: tables.Tables, sums: tables.Counts):
 
 
 def m_step(smoothing: float):
-    def update(sums: tables.Counts, params: tables.Tables) -> tables.Tables:
+    def update(sums: tables.Counts, _) -> tables.Tables:
         found = normalise(sums.counts + smoothing)
         penalty = smoothing * float(log(found).sum()) if smoothing else 0.0
-        return tables.Tables(log(found), log(normalise(sums.prior)), params.gold, penalty)
+        return tables.Tables(log(found), log(normalise(sums.prior)), penalty)
     return update

@@ -32,5 +32,5 @@ def fastds(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, smooth
         Pseudo-count added to every confusion cell.
     """
     check(smoothing=smoothing)
-    return tables.fit(answers, hard.m_step(smoothing, switch=None), blank=hard.Tables(None, None, gold, hard=True), step=hard.step,
+    return tables.fit(answers, hard.m_step(smoothing, switch=None), gold=gold, step=hard.step,
                       tol=tol, iterations=iterations, holds="log-likelihood", monotone=False)

@@ -40,9 +40,9 @@ def flat(answers: Answers, *, diagonal: bool = False, tol: float = 1e-6, iterati
     """
     check(smoothing=smoothing)
 
-    def update(sums: tables.Counts, params: tables.Tables) -> tables.Tables:
+    def update(sums: tables.Counts, _) -> tables.Tables:
         prior = normalise(sums.prior)
-        return tables.Tables(log(tied.tables(sums.counts, prior, "flat_diagonal" if diagonal else "flat", smoothing)), log(prior), params.gold)
+        return tables.Tables(log(tied.tables(sums.counts, prior, "flat_diagonal" if diagonal else "flat", smoothing)), log(prior))
 
-    return tables.fit(answers, update, blank=tables.Tables(None, None, gold), tol=tol, iterations=iterations, holds="log-likelihood",
+    return tables.fit(answers, update, gold=gold, tol=tol, iterations=iterations, holds="log-likelihood",
                       monotone=False)

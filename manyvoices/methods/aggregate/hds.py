@@ -56,9 +56,10 @@ def hds(answers: Answers, *, tol: float = 1e-6, iterations: int = 200, mass: flo
     positive(mass=mass, shape=shape, rate=rate)
     classes = len(answers.classes)
 
-    def update(sums: tables.Counts, params: Params) -> Params:
-        nu, alpha = mass + sums.prior, params.habits + sums.counts
-        logs, habits = expected_log(alpha), params.habits
+    def update(sums: tables.Counts, params: Params | None) -> Params:
+        habits = 0.5 + 2 * np.eye(classes) if params is None else params.habits
+        nu, alpha = mass + sums.prior, habits + sums.counts
+        logs = expected_log(alpha)
         if learn_prior:
             busy = sums.counts.any(axis=(1, 2))                       # idle workers are as the habits say, whatever these become
             alpha, seen = alpha[busy], logs[busy]
@@ -66,14 +67,13 @@ def hds(answers: Answers, *, tol: float = 1e-6, iterations: int = 200, mass: flo
         penalty = -kl(nu, np.full(classes, mass)) - kl(alpha, habits)
         if learn_prior:
             penalty += float((xlogy(shape, rate) - gammaln(shape) + (shape - 1) * np.log(habits) - rate * habits).sum())
-        return Params(logs, expected_log(nu), params.gold, penalty, habits)
+        return Params(logs, expected_log(nu), penalty, habits=habits)
 
     def shown(params: Params, sums: tables.Counts):
         alpha, nu = params.habits + sums.counts, mass + sums.prior
         return alpha / alpha.sum(axis=2, keepdims=True), nu / nu.sum(), alpha - 0.5
 
-    blank = Params(None, None, gold, habits=0.5 + 2 * np.eye(classes))
-    return tables.fit(answers, update, blank=blank, tol=tol, iterations=iterations, shown=shown,
+    return tables.fit(answers, update, gold=gold, tol=tol, iterations=iterations, shown=shown,
                       holds="evidence lower bound and log hyper-prior" if learn_prior else "evidence lower bound")
 
 

@@ -34,5 +34,5 @@ def hybridds(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, smoo
         Harden once no class share moves by more than this part of itself.
     """
     check(smoothing=smoothing, switch=switch)
-    return tables.fit(answers, hard.m_step(smoothing, switch), blank=hard.Tables(None, None, gold), step=hard.step, tol=tol, iterations=iterations,
+    return tables.fit(answers, hard.m_step(smoothing, switch), gold=gold, step=hard.step, tol=tol, iterations=iterations,
                       holds="log-likelihood", monotone=False)

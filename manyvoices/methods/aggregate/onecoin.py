@@ -46,9 +46,9 @@ def onecoin(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, smoot
     """
     check(smoothing=smoothing)
     classes = len(answers.classes)
-    update = m_step(smoothing, prior, answers.per_worker())
+    update = m_step(smoothing, prior, answers.per_worker(), gold)
     sums = answers.fold(coins.start, Start(gold))
-    params = update(sums, coins.Coins(None, None, None, gold))
+    params = update(sums, None)
     if start is not None:
         who, order = known_workers(answers, start)
         if start.prior is None or start.skill is None:
@@ -61,13 +61,13 @@ def onecoin(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, smoot
                         skill=skills.of_shares(answers, right), trace=trace, converged=converged)
 
 
-def m_step(smoothing: float, prior: str, n: np.ndarray):
-    def update(sums: coins.Counts, params: coins.Coins) -> coins.Coins:
+def m_step(smoothing: float, prior: str, n: np.ndarray, gold: np.ndarray | None):
+    def update(sums: coins.Counts, _) -> coins.Coins:
         classes = len(sums.prior)
         hits = sums.right.sum(axis=1)
         right = np.where(n + smoothing > 0, (hits + smoothing) / np.where(n + smoothing > 0, n + classes * smoothing, 1), 1 / classes)
         share = normalise(sums.prior) if prior == "free" else np.full(classes, 1 / classes)
-        return params_of(right, share, classes, params.gold, smoothing)
+        return params_of(right, share, classes, gold, smoothing)
     return update
 
 

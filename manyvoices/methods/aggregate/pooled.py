@@ -83,12 +83,12 @@ def pooled(answers: Answers, *, errors: Literal["matrix", "diagonal", "coin", "f
     """
     check(smoothing=smoothing)
 
-    def update(sums: Counts, params: Params) -> Params:
+    def update(sums: Counts, _) -> Params:
         prior = normalise(sums.prior)
         found = tied.tables(sums.counts, prior, errors, smoothing)
-        return Params(log(found), log(prior), params.gold, smoothing * float(log(found).sum()) if smoothing else 0.0)
+        return Params(log(found), log(prior), gold, smoothing * float(log(found).sum()) if smoothing else 0.0)
 
-    params = update(answers.fold(begin, Start(gold)), Params(None, None, gold))
+    params = update(answers.fold(begin, Start(gold)), None)
     params, _, trace, converged = iterate(answers, step, update, params, tol=tol, iterations=iterations, monotone=False,
                                           holds="log-likelihood, penalised by smoothing" if smoothing else "log-likelihood")
     everybody = np.zeros(1 if answers.workers is None else len(answers.workers), np.int64)

@@ -54,11 +54,11 @@ def wds(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, smoothing
     """
     check(smoothing=smoothing)
 
-    def update(sums: tables.Counts, params: tables.Tables) -> tables.Tables:
+    def update(sums: tables.Counts, _) -> tables.Tables:
         found = normalise(sums.counts + smoothing)
-        return tables.Tables(log(found), log(normalise(sums.prior)), params.gold, smoothing * float(log(found).sum()) if smoothing else 0.0)
+        return tables.Tables(log(found), log(normalise(sums.prior)), smoothing * float(log(found).sum()) if smoothing else 0.0)
 
-    fitted = tables.fit(answers, update, blank=tables.Tables(None, None, gold), tol=tol, iterations=iterations,
+    fitted = tables.fit(answers, update, gold=gold, tol=tol, iterations=iterations,
                         holds="log-likelihood of the Dawid-Skene fit", monotone=False)
     diagonal = np.einsum("wkk->wk", fitted.confusions)
     return replace(fitted, probs=answers.fold(vote, Trust(np.ascontiguousarray(diagonal))).probs)
