@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from manyvoices.cli import run
+from manyvoices.cli import main, run
 from manyvoices.core import registry
 
 ANSWERS = """task,worker,label
@@ -823,3 +823,13 @@ def test_output_is_utf8_whatever_the_locale(tmp_path):
     env |= {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
     done = process("aggregate", "answers.csv", "-s", "mv", cwd=tmp_path, env=env)
     assert done.returncode == 0 and "katze 🐈" in done.stdout.decode()
+
+
+def test_no_option_of_a_method_hides_one_of_its_verb():
+    """`--scale interval` once went to the method `ordinal`, and the answers stayed nominal."""
+    for verb, job in (("aggregate", "aggregate"), ("simulate", "simulate")):
+        own = {p.name for p in main.commands[verb].params if not getattr(p, "of_method", False)}
+        readers = {o.name for name in registry.names("read") for o in registry.about("read", name).options} if verb == "aggregate" else set()
+        for name in registry.names(job):
+            shared = {o.name for o in registry.about(job, name).options} & (own | readers)
+            assert shared <= {"ties", "seed"}, (name, shared)

@@ -26,7 +26,7 @@ from ...kernels.em import check
 from . import _line, _steps
 
 
-def ordinal(answers: Answers, *, tol: float = 1e-6, iterations: int = 300, scale: Literal["auto", "yes", "no"] = "auto",
+def ordinal(answers: Answers, *, tol: float = 1e-6, iterations: int = 300, free_scale: Literal["auto", "yes", "no"] = "auto",
             rule: Literal["mode", "mean"] = "mode", unit: float | None = None) -> Consensus:
     """Fit by EM.
 
@@ -36,7 +36,7 @@ def ordinal(answers: Answers, *, tol: float = 1e-6, iterations: int = 300, scale
         Stop when the objective per task rises by less than this.
     iterations
         Give up after this many rounds.
-    scale
+    free_scale
         Estimate each worker's scale: yes, no (all 1), or auto (interval labels with 20 answers a worker or more).
     rule
         Ordered classes: the most probable class (mode) or the class of the latent value's mean.
@@ -45,6 +45,6 @@ def ordinal(answers: Answers, *, tol: float = 1e-6, iterations: int = 300, scale
     """
     check(tol=tol, iterations=iterations)
     if answers.scale == "interval":
-        free = scale == "yes" or (scale == "auto" and answers.n >= 20 * max(int((answers.per_worker() > 0).sum()), 1))
+        free = free_scale == "yes" or (free_scale == "auto" and answers.n >= 20 * max(int((answers.per_worker() > 0).sum()), 1))
         return _line.fit(answers, tol, iterations, free, unit)
-    return _steps.fit(answers, tol, iterations, scale == "yes", rule)
+    return _steps.fit(answers, tol, iterations, free_scale == "yes", rule)

@@ -61,7 +61,7 @@ def test_ordinal_of_numbers_like_plain_loops(scale, seed):
     given = crowd(seed, tasks=16, workers=4, share=.8)
     rows = list(zip(given.task.tolist(), given.worker.tolist(), given.value.tolist(), strict=True))
     want = references.interval(rows, *given.sizes, scale=scale == "yes", unit=1.0, iterations=19)
-    found = run("ordinal", given, "interval", scale=scale, unit=1.0, iterations=20, tol=0.0)
+    found = run("ordinal", given, "interval", free_scale=scale, unit=1.0, iterations=20, tol=0.0)
     if scale == "no":                                                       # the reference takes no part of a prior of scales it does not fit
         assert len(found.trace.values) == 20
     shift = found.trace.values[0] - want["trace"][0]
@@ -75,7 +75,7 @@ def test_ordinal_of_numbers_like_plain_loops(scale, seed):
 
 
 def test_ordinal_of_numbers_printed():
-    free, fixed = (api.aggregate(numbers(ROWS), "ordinal", scale=s, unit=1.0, tol=1e-10 / 4, iterations=5000) for s in ("yes", "no"))
+    free, fixed = (api.aggregate(numbers(ROWS), "ordinal", free_scale=s, unit=1.0, tol=1e-10 / 4, iterations=5000) for s in ("yes", "no"))
     (_, plain, scaled) = DATA["expected"]["interval"]
     assert fixed.trace.values[0] == pytest.approx(-20.250985, abs=1e-5) and fixed.trace.values[1] == pytest.approx(-5.584511, abs=1e-5)
     assert len(fixed.trace.values) - 1 == plain["expect"]["rounds"][0] and len(free.trace.values) - 1 == scaled["expect"]["rounds"][0]
@@ -90,20 +90,20 @@ def test_ordinal_finds_bias_scale_and_noise():
     z = rng.normal(3, 2, 300)
     bias, scale, noise = np.array([0, 1.0, -1.0, 0, 0]), np.array([1, 1, 1, 1.0, 1]), np.array([.3, .3, .3, .3, 2.5])
     rows = [(t, w, bias[w] + scale[w] * z[t] + noise[w] * rng.normal()) for t in range(300) for w in range(5)]
-    found = api.aggregate(numbers(rows), "ordinal", scale="no", iterations=2000)
+    found = api.aggregate(numbers(rows), "ordinal", free_scale="no", iterations=2000)
     off = np.abs(found.channel.bias - found.channel.bias[0] - bias)
     assert (off < 4 * np.sqrt(.3**2 + noise**2) / np.sqrt(300)).all()
     np.testing.assert_allclose(found.channel.noise, noise, atol=.25)
     assert np.corrcoef(found.value, z)[0, 1] > .99 and found.skill.value.argmin() == 4
     assert np.mean((found.low <= z - z.mean() + found.value.mean()) & (z - z.mean() + found.value.mean() <= found.high)) > .9
-    shifted = api.aggregate(numbers([(t, w, 10 * y + 70) for t, w, y in rows]), "ordinal", scale="no", iterations=2000)
+    shifted = api.aggregate(numbers([(t, w, 10 * y + 70) for t, w, y in rows]), "ordinal", free_scale="no", iterations=2000)
     np.testing.assert_allclose(shifted.value, 10 * found.value + 70, atol=1e-3)      # the unit of the labels is no matter
 
 
 def test_auto_scale_counts_the_workers_who_answered():
     given = crowd(1, tasks=30, workers=3, share=1.0)
     wide = replace(given, sizes=(30, 9, 3))
-    auto, free = run("ordinal", wide, "interval"), run("ordinal", wide, "interval", scale="yes")
+    auto, free = run("ordinal", wide, "interval"), run("ordinal", wide, "interval", free_scale="yes")
     assert auto.trace.values == free.trace.values and run("ordinal", given.only(given.task < 15), "interval").channel.scale.tolist() == [1, 1, 1]
 
 
@@ -113,7 +113,7 @@ def test_ordinal_of_classes_like_plain_loops(seed, scale):
     """The reference climbs the whole height at once; both end at the same top."""
     given = crowd(seed, tasks=12, workers=3, classes=3, share=.9)
     want = references.ordered(given.rows(), *given.sizes, scale=scale == "yes")
-    found = run("ordinal", given, "ordinal", scale=scale, tol=1e-12, iterations=3000)
+    found = run("ordinal", given, "ordinal", free_scale=scale, tol=1e-12, iterations=3000)
     assert found.trace.values[0] == pytest.approx(want["trace"][0], abs=1e-8)
     assert found.trace.values[-1] == pytest.approx(want["trace"][-1], abs=2e-5)
     np.testing.assert_allclose(found.channel.mean, want["value"], atol=2e-2)
