@@ -179,28 +179,38 @@ def shown(row: dict[str, Any]) -> str:
     seconds = seconds_of(row)
     if seconds is None:
         return row["error"]
-    ns = f", {row['step']['ns']:.2f} ns" if row.get("step") else f", {row['ns']:.2f} ns" if "ns" in row else ""
-    return f"{seconds:.4g} s{ns}" + (f", {row['peak_mb']:.0f} MB" if "peak_mb" in row else "")
+    if row.get("by") == "step" or "ns" in row:
+        ns = row["step"]["ns"] if row.get("step") else row["ns"]
+        return f"{short(1000 * seconds)} ms ({short(ns)} ns)"
+    return f"{short(seconds)} s"
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """A cell a line: ours, theirs, how many times faster."""
+    """A cell a line: ours, theirs, how many times faster ours is."""
     first = rows[0]
-    lines = [f"{first['when']}, {first['machine']}, commit {first['commit']}, best of several in one run", "",
-             "| what | manyvoices | other | seconds | times ours | memory, ours / theirs |", "| --- | --- | --- | --- | --- | --- |"]
+    lines = [f"{first['when']}, {first['machine']}, manyvoices {first['manyvoices']} at {first['commit']}; the best of several, all in one run.", "",
+             "| what | manyvoices | beside | its time | times faster | memory, ours / its |", "| --- | --- | --- | --- | --- | --- |"]
     for row in rows:
         if row["who"] != "manyvoices":
             continue
         mine = seconds_of(row)
         others = [other for other in rows if other["name"] == row["name"] and other is not row]
         if not others:
-            lines.append(f"| {row['name']} | {shown(row)} | | | | |")
+            lines.append(f"| {row['name']} | {shown(row)} | | | | {row.get('peak_mb', 0):.0f} MB |")
         for other in others:
             theirs = seconds_of(other)
-            ratio = f"{theirs / mine:,.3g}" if mine and theirs else ""
+            ratio = times(theirs / mine) if mine and theirs else ""
             memory = f"{row.get('peak_mb', 0):.0f} / {other['peak_mb']:.0f} MB" if "peak_mb" in other else f"{row.get('peak_mb', 0):.0f} MB"
             lines.append(f"| {row['name']} | {shown(row)} | {other['who']} | {shown(other)} | {ratio} | {memory} |")
     return "\n".join(lines) + "\n"
+
+
+def times(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 20 else f"{ratio:.2g}"
+
+
+def short(number: float) -> str:
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def machine() -> str:
