@@ -122,3 +122,9 @@ def test_an_option_has_help_and_a_default_of_its_type(job, name, option):
     assert option.default is None or isinstance(option.default, kinds[option.type])
     assert option.default is not None or option.optional
     assert not option.choices or option.default is None or option.default in option.choices
+
+
+@pytest.mark.parametrize("script", sorted((HERE / "examples").glob("*.py")), ids=lambda path: path.stem)
+def test_examples_run(script, tmp_path):
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout, done.stderr
