@@ -36,8 +36,8 @@ class Believed:
 
 @dataclass
 class Agreement:
-    agreed: np.ndarray = by_worker()         # [W] other answers to w's tasks that equal w's
-    met: np.ndarray = by_worker()            # [W] other answers to w's tasks
+    agreed: np.ndarray = by_worker()         # [W] others' answers to w's tasks that equal w's
+    met: np.ndarray = by_worker()            # [W] others' answers to w's tasks
     right: np.ndarray = by_worker()          # [W] answers of w equal to the consensus, on tasks with several
     several: np.ndarray = by_worker()        # [W] answers of w on tasks with several
     share: float = whole()                   # sum over such tasks of the share that agrees with the consensus
@@ -49,9 +49,18 @@ def agree(shard: Shard, params: Believed) -> Agreement:
     same = shard.of_task(params.consensus) == shard.label
     held = shard.of_task(multi)
     behind = votes[np.arange(shard.size), params.consensus]
-    return Agreement(shard.per_worker(np.where(held, shard.at(votes) - 1, 0.0)), shard.per_worker(np.where(held, shard.of_task(effort) - 1, 0.0)),
+    return Agreement(shard.per_worker(shard.at(votes) - own(shard, shard.label)), shard.per_worker(shard.of_task(effort) - own(shard)),
                      shard.per_worker((held & same).astype(float)), shard.per_worker(held.astype(float)),
                      float((behind[multi] / effort[multi]).sum()))
+
+
+def own(shard: Shard, *alike: np.ndarray) -> np.ndarray:
+    """[n] how many answers the worker of each answer gave to its task, itself included; with labels, how many like it."""
+    changes = np.zeros(max(len(shard.worker) - 1, 0), bool)
+    for column in (shard.task, shard.worker, *alike):                        # rows are sorted by them
+        changes |= column[1:] != column[:-1]
+    run = np.concatenate([[0], np.cumsum(changes)])[:len(shard.worker)]
+    return np.bincount(run, shard.weighted(None))[run] if len(run) else np.zeros(0)
 
 
 @dataclass

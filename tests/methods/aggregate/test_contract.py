@@ -539,7 +539,7 @@ QUIET = {("ds", "seed"), ("dswc", "seed"), ("dswc", "restarts"), ("iwmv", "seed"
          ("plantnet", "ai_weight"), ("plantnet", "ai_threshold"), ("plantnet", "ai_worker"), ("plantnet", "compat"), ("plantnet", "tol"),
          ("mace", "smoothing"), ("plantnet", "ai_policy"), ("plantnet", "iterations"), ("ordinal", "unit"), ("crowdlab", "rounds"),
          ("dswc", "tol"), ("mmsr", "tol"), ("ds", "empty_row"), ("fastds", "tol"), ("hybridds", "switch"), ("fastds", "iterations"),
-         ("iwmv", "rounds"), ("zbs", "iterations"), ("zbs", "steps"), ("zbs", "factor"), ("ordinal", "rule"), ("ordinal", "scale"),
+         ("iwmv", "rounds"), ("zbs", "iterations"), ("zbs", "steps"), ("zbs", "factor"), ("ordinal", "rule"), ("ordinal", "free_scale"),
          ("plantnet", "alpha"), ("plantnet", "beta")}
 
 

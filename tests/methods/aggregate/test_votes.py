@@ -172,12 +172,21 @@ def test_plantnet_needs_scores_only_where_there_is_a_machine():
 @crowds_of
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_crowdlab_like_plain_loops(rounds, seed, classes):
-    given = crowd(seed, tasks=18, workers=5, classes=classes, share=.7, skill=(.4, .9))
+    given = small(seed, classes, skill=(.4, .9))
     want = references.crowdlab(given.rows(), *given.sizes, given.guess.tolist(), again=rounds == 2)
     found = run("crowdlab", given, rounds=rounds)
     np.testing.assert_allclose(found.probs, want["probs"], atol=1e-12)
     np.testing.assert_allclose(found.skill.value, want["worker_quality"], atol=1e-12)
     assert found.codes.tolist() == want["labels"]
+
+
+def test_crowdlab_is_not_moved_by_who_repeats_himself():
+    """Agreement is with others: a guesser who says everything four times does not become an expert."""
+    given = crowd(0, tasks=200, workers=10, share=.3, skill=(.7, .85))
+    given = replace(given, label=np.where(given.worker == 9, np.random.default_rng(0).integers(3, size=len(given.label)), given.label))
+    often = given.only(np.concatenate([np.arange(len(given.task)), np.repeat(np.flatnonzero(given.worker == 9), 3)]))
+    assert np.mean(run("mv", often).codes == given.truth) < .75
+    assert np.mean(run("crowdlab", often).codes == given.truth) > .95
 
 
 def test_crowdlab_beats_its_parts():
