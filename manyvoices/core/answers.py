@@ -174,7 +174,9 @@ class Answers:
             class_names, said = Names([]), np.array(label, float)
         else:
             class_names = Names.ordered(label) if classes is None else Names(classes)
-            if unknown := next((x for x in label if x not in class_names), None):
+            if len(set(class_names)) < len(class_names):
+                raise BadInput("a class is stated twice", value=", ".join(class_names), expected="each class once")
+            if (unknown := next((x for x in label if x not in class_names), None)) is not None:
                 raise BadInput(f"label {unknown!r}", value=unknown, expected=f"one of {', '.join(class_names)}")
             said = class_names.code(label)
         return cls.from_codes(task_names.code(task), worker_names.code(worker), said, tasks=task_names, workers=worker_names,
@@ -188,9 +190,12 @@ class Answers:
             raise ValueError(f"scale {scale!r} is not one of {', '.join(SCALES)}")
         worker = np.zeros(len(task), np.int32) if workers is None else worker
         known = max(1, len(workers)) if workers is not None else 1
+        if len({len(task), len(worker), len(label), len(task if count is None else count)}) > 1:
+            raise ValueError(f"{len(task)} tasks, {len(worker)} workers, {len(label)} labels: expected one of each per answer")
         _check("task", task, len(tasks))
         _check("worker", worker, known)
         if scale == "interval":
+            label = np.asarray(label, float)
             _finite(label)
         else:
             _check("label", label, len(classes))

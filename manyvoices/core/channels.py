@@ -1,7 +1,7 @@
 """Channels: how a fitted method thinks a worker's answer comes about. Each gives P(worker says l about the task).
 
 A channel is a few arrays, so it is saved with the consensus and can start another fit. Worker -1 is one nobody has seen:
-it answers like the average of the known ones.
+it answers like the average of those who have answered.
 """
 
 from __future__ import annotations
@@ -21,32 +21,46 @@ class Channel(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
-    """confusions[w, k, l] = P(worker w says l | truth k); with `of`, worker w uses table of[w] (pooled, clusters)."""
+class Crowd:
+    """What channels with rows of workers share. `known` [W] says who has answered; None = everybody has."""
 
-    tables: np.ndarray           # [M, K, K]
-    of: np.ndarray | None = None  # [W]
+    def __post_init__(self):
+        for f in fields(self):
+            if (array := getattr(self, f.name)) is not None:
+                array.setflags(write=False)
 
-    def says(self, probs, task, worker):
-        of = worker if self.of is None else np.append(self.of, -1)[worker]
-        everybody = self.tables if self.of is None else self.tables[self.of]
-        tables = np.concatenate([self.tables, everybody.mean(axis=0, keepdims=True)])
-        return np.einsum("nk,nkl->nl", probs, tables[of])
-
-    def confusions(self, classes):
-        return self.tables if self.of is None else self.tables[self.of]
+    def of(self, rows: np.ndarray, worker: np.ndarray) -> np.ndarray:
+        """The rows of these workers; for -1 the mean of those who have answered."""
+        known = rows if self.known is None or not self.known.any() else rows[self.known]  # type: ignore[attr-defined]
+        usual = known.mean(axis=0, keepdims=True) if len(known) else np.zeros((1, *rows.shape[1:]))
+        return np.concatenate([rows, usual])[worker]
 
 
 @dataclass(frozen=True, eq=False)
-class Coins:
+class Tables(Crowd):
+    """confusions[w, k, l] = P(worker w says l | truth k); with `table`, worker w uses tables[table[w]] (pooled, clusters)."""
+
+    tables: np.ndarray               # [M, K, K]
+    table: np.ndarray | None = None  # [W]
+    known: np.ndarray | None = None  # [W]
+
+    def says(self, probs, task, worker):
+        everybody = self.tables if self.table is None else self.tables[self.table]
+        return np.einsum("nk,nkl->nl", probs, self.of(everybody, worker))
+
+    def confusions(self, classes):
+        return self.tables if self.table is None else self.tables[self.table]
+
+
+@dataclass(frozen=True, eq=False)
+class Coins(Crowd):
     """Worker w is right with probability right[w]; an error hits each other class alike."""
 
     right: np.ndarray  # [W]
+    known: np.ndarray | None = None
 
     def says(self, probs, task, worker):
-        classes = probs.shape[1]
-        right = np.append(self.right, self.right.mean() if len(self.right) else 1.0)[worker][:, None]
-        return probs if classes == 1 else probs * right + (1 - probs) * (1 - right) / (classes - 1)
+        return hit_or_miss(probs, self.of(self.right, worker))
 
     def confusions(self, classes):
         wrong = (1 - self.right) / max(classes - 1, 1)
@@ -55,41 +69,45 @@ class Coins:
         return tables
 
 
-@dataclass(frozen=True, eq=False)
-class Spam:
-    """Worker w knows with probability known[w]; else draws a label from habit[w]."""
+def hit_or_miss(probs: np.ndarray, right: np.ndarray) -> np.ndarray:
+    classes, right = probs.shape[1], right[:, None]
+    return probs if classes == 1 else probs * right + (1 - probs) * (1 - right) / (classes - 1)
 
-    known: np.ndarray  # [W]
+
+@dataclass(frozen=True, eq=False)
+class Spam(Crowd):
+    """Worker w knows with probability knows[w]; else draws a label from habit[w]."""
+
+    knows: np.ndarray  # [W]
     habit: np.ndarray  # [W, K]
+    known: np.ndarray | None = None
 
     def says(self, probs, task, worker):
-        known = np.append(self.known, self.known.mean())[worker][:, None]
-        habit = np.concatenate([self.habit, self.habit.mean(axis=0, keepdims=True)])[worker]
-        return known * probs + (1 - known) * habit
+        knows = self.of(self.knows, worker)[:, None]
+        return knows * probs + (1 - knows) * self.of(self.habit, worker)
 
     def confusions(self, classes):
-        return self.known[:, None, None] * np.eye(classes) + ((1 - self.known)[:, None] * self.habit)[:, None, :]
+        return self.knows[:, None, None] * np.eye(classes) + ((1 - self.knows)[:, None] * self.habit)[:, None, :]
 
 
 @dataclass(frozen=True, eq=False)
-class Ability:
+class Ability(Crowd):
     """Worker w is right about task i with probability sigma(ability[w] * exp(ease[i])); errors hit other classes alike."""
 
     ability: np.ndarray  # [W]
     ease: np.ndarray     # [T]
+    known: np.ndarray | None = None
 
     def says(self, probs, task, worker):
-        classes = probs.shape[1]
-        ability = np.append(self.ability, self.ability.mean())[worker]
-        right = 1 / (1 + np.exp(-np.clip(ability * np.exp(self.ease[task]), -500, 500)))[:, None]
-        return probs if classes == 1 else probs * right + (1 - probs) * (1 - right) / (classes - 1)
+        x = self.of(self.ability, worker) * np.exp(self.ease[task])
+        return hit_or_miss(probs, 1 / (1 + np.exp(-np.clip(x, -500, 500))))
 
     def confusions(self, classes):
         return None
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
+class Shares(Crowd):
     """Everybody answers like the votes on the task: what a method believes that has no model of its workers."""
 
     votes: np.ndarray  # [T, K], smoothed by one vote spread over the classes
@@ -102,34 +120,7 @@ class Shares:
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
-    """An ordered label: the class whose thresholds enclose scale[w] * z + bias[w] + noise[w] * N(0, 1), z ~ N(mean, var) of the task."""
-
-    thresholds: np.ndarray  # [K - 1]
-    mean: np.ndarray        # [T]
-    var: np.ndarray         # [T]
-    bias: np.ndarray        # [W]
-    scale: np.ndarray       # [W]
-    noise: np.ndarray       # [W]
-
-    def says(self, probs, task, worker):
-        from scipy.special import ndtr
-
-        bias = np.append(self.bias, self.bias.mean())[worker]
-        scale = np.append(self.scale, self.scale.mean())[worker]
-        noise = np.append(self.noise, self.noise.mean())[worker]
-        place = bias + scale * self.mean[task]
-        spread = np.sqrt(noise**2 + scale**2 * self.var[task])
-        below = ndtr((self.thresholds - place[:, None]) / spread[:, None])
-        edges = np.concatenate([np.zeros((len(below), 1)), below, np.ones((len(below), 1))], axis=1)
-        return np.diff(edges, axis=1)
-
-    def confusions(self, classes):
-        return None
-
-
-@dataclass(frozen=True, eq=False)
-class Line:
+class Line(Crowd):
     """A number: bias[w] + scale[w] * z + noise[w] * N(0, 1), z ~ N(mean, var) of the task. `says` gives its mean and sd: [n, 2]."""
 
     mean: np.ndarray   # [T]
@@ -137,18 +128,32 @@ class Line:
     bias: np.ndarray   # [W]
     scale: np.ndarray  # [W]
     noise: np.ndarray  # [W]
+    known: np.ndarray | None = None
 
     def says(self, probs, task, worker):
-        bias = np.append(self.bias, self.bias.mean())[worker]
-        scale = np.append(self.scale, self.scale.mean())[worker]
-        noise = np.append(self.noise, self.noise.mean())[worker]
+        bias, scale, noise = (self.of(rows, worker) for rows in (self.bias, self.scale, self.noise))
         return np.stack([bias + scale * self.mean[task], np.sqrt(noise**2 + scale**2 * self.var[task])], axis=1)
 
     def confusions(self, classes):
         return None
 
 
-KINDS = {kind.__name__: kind for kind in (Tables, Coins, Spam, Ability, Shares, Steps, Line)}
+@dataclass(frozen=True, eq=False)
+class Steps(Line):
+    """An ordered label: the class whose thresholds enclose what `Line` would say."""
+
+    thresholds: np.ndarray | None = None  # [K - 1]
+
+    def says(self, probs, task, worker):
+        from scipy.special import ndtr
+
+        place, spread = super().says(probs, task, worker).T
+        below = ndtr((self.thresholds - place[:, None]) / spread[:, None])
+        edges = np.concatenate([np.zeros((len(below), 1)), below, np.ones((len(below), 1))], axis=1)
+        return np.diff(edges, axis=1)
+
+
+KINDS = {kind.__name__: kind for kind in (Tables, Coins, Spam, Ability, Shares, Line, Steps)}
 
 
 def arrays(channel: Channel) -> dict[str, np.ndarray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +61,8 @@ class Consensus:
         if "channel" not in found:
             votes = answers.counts() + 1 / max(len(answers.classes), 1)
             found["channel"] = Shares(votes / votes.sum(axis=1, keepdims=True))
+        elif hasattr(found["channel"], "known") and not (busy := answers.per_worker() > 0).all():
+            found["channel"] = replace(found["channel"], known=busy)
         return cls(tasks=answers.tasks, classes=answers.classes, workers=answers.workers, scale=answers.scale, n=n, **found)
 
     @property
@@ -84,7 +86,10 @@ class Consensus:
         """P(worker answers l about the task) for n pairs of codes: [n, K]. Worker -1 is one nobody has seen."""
         probs = None if self.probs is None else self.probs[task]
         said = self.channel.says(probs, np.asarray(task), np.asarray(worker))  # type: ignore[arg-type]
-        return said if self.probs is None else said / said.sum(axis=1, keepdims=True)
+        if self.probs is None:
+            return said
+        total = said.sum(axis=1, keepdims=True)
+        return np.where(total > 0, said / np.where(total > 0, total, 1), 1 / max(said.shape[1], 1))
 
     def table(self, *, soft: bool = False, ties: str = "lowest", seed: int = 0, min_prob: float | None = None,
               answered: bool = True) -> pl.DataFrame:

@@ -43,8 +43,7 @@ def first_tables(answers: Answers, start: Consensus, params: Tables) -> Tables:
     old = start.confusions
     if old is None or start.prior is None:
         raise BadInput("the result to start from has no confusion tables: use one that ds or bcc made")
-    everybody = np.concatenate([old, old.mean(axis=0, keepdims=True)])[who]
-    found = normalise(np.maximum(everybody[:, classes][:, :, classes], 1e-10))
+    found = normalise(np.maximum(start.channel.of(old, who)[:, classes][:, :, classes], 1e-10))
     return replace(params, log_tables=log(found), log_prior=log(normalise(np.maximum(start.prior[classes], 1e-10))))
 
 

@@ -139,7 +139,6 @@ def test_rows_need_memory():
         replace(crowd(0).answers(), store=Elsewhere()).rows()
 
 
-@pytest.mark.xfail(reason="known, to be fixed in core/answers.py", strict=True)
 @pytest.mark.parametrize("what", ["whole numbers", "lengths", "empty label", "same class twice"])
 def test_not_caught_yet(what):
     one = {"tasks": Names.numbered(3), "workers": Names.numbered(2)}

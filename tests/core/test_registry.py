@@ -173,9 +173,8 @@ def test_wrong_calls(text, message):
     assert error.value.code == 2 and "\n" not in str(error.value)
 
 
-@pytest.mark.xfail(reason="known, to be fixed in core/registry.py: the open bracket is dropped and 'tol=1' taken for a method", strict=True)
 def test_an_open_bracket():
-    with pytest.raises(BadCall, match="is not a method"):
+    with pytest.raises(BadCall, match="not closed"):
         registry.parse("aggregate", "ds[tol=1")
 
 

@@ -138,7 +138,7 @@ def fit(answers: Answers, tol: float, iterations: int, free: bool, rule: str) ->
     n = answers.per_worker()
     low, high = fisher(skill, n)
     note = [f"bias {b:.4g}, scale {a:.4g}, noise {s:.4g}" for b, a, s in zip(bias, scale, noise, strict=True)]
-    return Consensus.of(answers, probs=probs, chosen=chosen, channel=Steps(thresholds, found.mean, found.var, bias, scale, noise),
+    return Consensus.of(answers, probs=probs, chosen=chosen, channel=Steps(found.mean, found.var, bias, scale, noise, thresholds=thresholds),
                         skill=Scores("skill", "worker", answers.workers, skill, low, high, n, note),
                         trace=trace, converged=converged)
 

@@ -172,6 +172,6 @@ def resume(answers: Answers, start: Consensus, params: Params) -> Params:
     if not isinstance(start.channel, Ability):
         raise BadInput("the result to start from has no abilities: use one that glad made")
     who, _ = known_workers(answers, start)
-    ability = np.append(start.channel.ability, start.channel.ability.mean())[who]
+    ability = start.channel.of(start.channel.ability, who)
     ease = np.append(start.channel.ease, 1.0)[start.tasks.code(answers.tasks, missing=-1)]
     return with_prior(replace(params, ability=ability, ease=ease))

@@ -53,7 +53,7 @@ def onecoin(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, smoot
         who, order = known_workers(answers, start)
         if start.prior is None or start.skill is None:
             raise BadInput("the result to start from has no accuracies: use one that onecoin made")
-        params = params_of(np.append(start.skill.value, start.skill.value.mean())[who], start.prior[order], classes, gold, smoothing)
+        params = params_of(start.channel.of(start.skill.value, who), start.prior[order], classes, gold, smoothing)
     params, sums, trace, converged = iterate(answers, coins.step, update, params, tol=tol, iterations=iterations,
                                              holds="log-likelihood, penalised by smoothing" if smoothing else "log-likelihood")
     right = np.exp(params.base[:, 0] + params.gain[:, 0])

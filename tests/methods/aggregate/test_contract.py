@@ -636,13 +636,11 @@ def test_spellings_mean_one_method_each():
 
 # ------------------------------------------------------------------------------------------------ known, not fixed here
 
-@pytest.mark.xfail(reason="known, to be fixed in core/channels.py: arrays of a channel can be written to", strict=True)
 @pytest.mark.parametrize("name", ["ds", "glad", "mace", "mv"])
 def test_channels_are_frozen(name):
     assert not any(array.flags.writeable for array in crowds.arrays(run(name, crowd(0)).channel).values())
 
 
-@pytest.mark.xfail(reason="known, to be fixed in core/consensus.py: 0 / 0 where a worker's whole row is shown as zeros", strict=True)
 def test_says_with_rows_of_zeros():
     base = crowd(0, tasks=12, workers=3)
     task, worker = (codes.ravel() for codes in np.meshgrid(np.arange(12), np.arange(3), indexing="ij"))
@@ -652,7 +650,6 @@ def test_says_with_rows_of_zeros():
     assert said.sum() == pytest.approx(1)
 
 
-@pytest.mark.xfail(reason="known, to be fixed in core/channels.py: idle workers are averaged in", strict=True)
 @pytest.mark.parametrize("name", ["ds", "onecoin", "glad", "mace", "wawa"])
 def test_a_worker_nobody_has_seen_is_like_those_who_answered(name):
     """Stating workers without answers must not change what worker -1 says."""

@@ -72,7 +72,7 @@ def test_mace_printed():
     wanted = expected["mace"][0]["expect"]
     np.testing.assert_allclose(found.skill.value, wanted["skills"][0], atol=6e-5)
     assert np.bincount(found.codes).tolist() == wanted["class_counts"][0]
-    spam, habit = 1 - found.channel.known, found.channel.habit
+    spam, habit = 1 - found.channel.knows, found.channel.habit
     penalty = .01 / 4 * float(np.log(spam).sum() + np.log1p(-spam).sum() + np.log(habit).sum())
     assert found.trace.values[-1] - penalty == pytest.approx(wanted["trace.-1"][0], abs=1e-5)
 
