@@ -44,7 +44,7 @@ test-all: .venv/full
 
 check: .venv/full
 	@echo "== ruff"
-	@.venv/bin/ruff check .
+	@.venv/bin/ruff check . && .venv/bin/ruff format --check manyvoices docs benchmarks examples
 	@echo "== mypy"
 	@.venv/bin/mypy
 

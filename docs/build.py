@@ -1,7 +1,7 @@
 """Writes the generated parts of the docs.
 
-    python docs/build.py            docs/methods/, and the marked tables of docs/which-method.md and README.md
-    python docs/build.py --check    writes nothing; ends with 1 and the names of the files that are stale
+python docs/build.py            docs/methods/, and the marked tables of docs/which-method.md and README.md
+python docs/build.py --check    writes nothing; ends with 1 and the names of the files that are stale
 """
 
 from __future__ import annotations
@@ -22,9 +22,14 @@ JOBS = {
     "read": "Formats that are read: `--from FORMAT` forces one, otherwise the content decides.",
     "simulate": "Crowds whose truth is known: `manyvoices simulate OUT -s STRATEGY`.",
 }
-SIDES = {"gold": "`--gold FILE`, known truth to fit with", "probs": "`--probs FILE`, class probabilities of a classifier",
-         "labels": "`--labels FILE`, labels to start from", "start": "`--start DIR`, an earlier result to go on from",
-         "score": "a column `score` in the answers", "author": "a column `author` in the answers or items"}
+SIDES = {
+    "gold": "`--gold FILE`, known truth to fit with",
+    "probs": "`--probs FILE`, class probabilities of a classifier",
+    "labels": "`--labels FILE`, labels to start from",
+    "start": "`--start DIR`, an earlier result to go on from",
+    "score": "a column `score` in the answers",
+    "author": "a column `author` in the answers or items",
+}
 
 
 def pages() -> dict[Path, str]:
@@ -45,13 +50,18 @@ def pages() -> dict[Path, str]:
 
 def job_page(job: str, methods: list[registry.Method]) -> str:
     lines = [f"# {job}", "", JOBS.get(job, ""), "", "| name | what | needs |", "| --- | --- | --- |"]
-    lines += [f"| [{m.name}]({job}/{m.name}.md) | {cell(m.title)} | {', '.join([*m.needs, *m.required])} |" for m in methods]
+    lines += [
+        f"| [{m.name}]({job}/{m.name}.md) | {cell(m.title)} | {', '.join([*m.needs, *m.required])} |" for m in methods
+    ]
     return written(job, lines)
 
 
 def method_page(m: registry.Method) -> str:
-    called = {"aggregate": [f"manyvoices aggregate DATA -s {m.name}"], "simulate": [f"manyvoices simulate OUT -s {m.name}"],
-              "read": [f"manyvoices inspect DATA --from {m.name}"]}.get(m.job, [])
+    called = {
+        "aggregate": [f"manyvoices aggregate DATA -s {m.name}"],
+        "simulate": [f"manyvoices simulate OUT -s {m.name}"],
+        "read": [f"manyvoices inspect DATA --from {m.name}"],
+    }.get(m.job, [])
     if m.job == "read" and "write" in m.functions:
         called.append(f"manyvoices convert DATA OUT --to {m.name}")
     lines = [f"# {m.name}", "", m.page, "", *(f"    {line}" for line in called), "", "## Options", ""]
@@ -62,12 +72,26 @@ def method_page(m: registry.Method) -> str:
         lines += ["None."]
     sides = [name for name in m.data if name in SIDES]
     if sides:
-        lines += ["", "It is also handed " + "; ".join(SIDES[name] + (" (needed)" if name in m.required else "") for name in sides) + "."]
+        lines += [
+            "",
+            "It is also handed "
+            + "; ".join(SIDES[name] + (" (needed)" if name in m.required else "") for name in sides)
+            + ".",
+        ]
     if m.needs:
         lines += ["", f"Needs: {', '.join(m.needs)}."]
     if m.also or any(o.also for o in m.options):
-        lines += ["", "Other spellings: " + "; ".join([*(f"`{name}{bracket(given)}`" for name, given in m.also.items()),
-                                                        *(f"`{o.name}` = {', '.join(f'`{a}`' for a in o.also)}" for o in m.options if o.also)]) + "."]
+        lines += [
+            "",
+            "Other spellings: "
+            + "; ".join(
+                [
+                    *(f"`{name}{bracket(given)}`" for name, given in m.also.items()),
+                    *(f"`{o.name}` = {', '.join(f'`{a}`' for a in o.also)}" for o in m.options if o.also),
+                ]
+            )
+            + ".",
+        ]
     if m.family:
         lines += ["", f"Family: {m.family}."]
     if m.reference:
@@ -120,9 +144,12 @@ def sign(interval: list[float]) -> str:
 def simulated_tables(measured: dict) -> str:
     kinds = measured["simulated"]
     names = sorted(next(iter(kinds.values()))["methods"])
-    lines = [f"Mean accuracy over {measured['seeds']} seeds (manyvoices {measured['manyvoices']}, {measured['date']}). The sign compares with bcc "
-             "on the same crowds: `+` better, `-` worse, `=` cannot tell apart. The last column counts kinds of crowd on which the method is "
-             "better than mv, cannot be told from it, is worse.", ""]
+    lines = [
+        f"Mean accuracy over {measured['seeds']} seeds (manyvoices {measured['manyvoices']}, {measured['date']}). The sign compares with bcc "
+        "on the same crowds: `+` better, `-` worse, `=` cannot tell apart. The last column counts kinds of crowd on which the method is "
+        "better than mv, cannot be told from it, is worse.",
+        "",
+    ]
     lines += ["| method | " + " | ".join(kinds) + " | beside mv |", "| --- |" + " --- |" * (len(kinds) + 1)]
     for name in names:
         rows = [kinds[k]["methods"][name] for k in kinds]
@@ -132,11 +159,17 @@ def simulated_tables(measured: dict) -> str:
         lines.append(f"| [{name}](methods/aggregate/{name}.md) | " + " | ".join(cells) + " |")
     lines += [""]
     for kind_, found in kinds.items():
-        lines += [f"<details><summary>{kind_}: {found['what']}</summary>", "", "| method | accuracy | minus mv [95 %] | minus bcc [95 %] |",
-                  "| --- | --- | --- | --- |"]
+        lines += [
+            f"<details><summary>{kind_}: {found['what']}</summary>",
+            "",
+            "| method | accuracy | minus mv [95 %] | minus bcc [95 %] |",
+            "| --- | --- | --- | --- |",
+        ]
         for name in sorted(found["methods"], key=lambda n: (-found["methods"][n]["accuracy"], n)):
             row = found["methods"][name]
-            lines.append(f"| {name} | {row['accuracy']:.3f} | {gap(row['minus_mv'], name == 'mv')} | {gap(row['minus_bcc'], name == 'bcc')} |")
+            lines.append(
+                f"| {name} | {row['accuracy']:.3f} | {gap(row['minus_mv'], name == 'mv')} | {gap(row['minus_bcc'], name == 'bcc')} |"
+            )
         lines += ["", "</details>", ""]
     return "\n".join(lines)
 
@@ -153,10 +186,17 @@ def real_table(measured: dict) -> str:
     if not sets:
         return "Not measured yet.\n"
     names = sorted(next(iter(sets.values()))["methods"])
-    lines = ["| method | " + " | ".join(f"{name} ({found['date']})" for name, found in sets.items()) + " |", "| --- |" + " --- |" * len(sets)]
+    lines = [
+        "| method | " + " | ".join(f"{name} ({found['date']})" for name, found in sets.items()) + " |",
+        "| --- |" + " --- |" * len(sets),
+    ]
     for name in names:
         rows = [found["methods"][name] for found in sets.values()]
-        lines.append(f"| {name} | " + " | ".join(f"{r['accuracy']:.3f}" + ("" if name == "mv" else f" {sign(r['minus_mv'])}") for r in rows) + " |")
+        lines.append(
+            f"| {name} | "
+            + " | ".join(f"{r['accuracy']:.3f}" + ("" if name == "mv" else f" {sign(r['minus_mv'])}") for r in rows)
+            + " |"
+        )
     return "\n".join(lines) + "\n"
 
 

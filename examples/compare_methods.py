@@ -1,6 +1,6 @@
 """Several methods on one simulated crowd, against the truth: who wins depends on how people err.
 
-    python examples/compare_methods.py
+python examples/compare_methods.py
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ import numpy as np
 import manyvoices as mv
 
 METHODS = ("mv", "wawa", "onecoin", "ds", "glad", "mace", "bcc")
-CROWDS = {"half guess": ("hammer_spammer", {"ratio": 0.5}), "everybody confuses in their own way": ("independent_confusion", {}),
-          "most copy a few": ("student_teacher", {"ratio": 0.8})}
+CROWDS = {
+    "half guess": ("hammer_spammer", {"ratio": 0.5}),
+    "everybody confuses in their own way": ("independent_confusion", {}),
+    "most copy a few": ("student_teacher", {"ratio": 0.8}),
+}
 
 
 def main() -> None:

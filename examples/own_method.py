@@ -18,12 +18,12 @@ from manyvoices.core.fold import by_task, by_worker
 
 @dataclass
 class Effort:
-    n: np.ndarray = by_worker()          # how many answers each worker gave
+    n: np.ndarray = by_worker()  # how many answers each worker gave
 
 
 @dataclass
 class Votes:
-    votes: np.ndarray = by_task()        # [T, K]
+    votes: np.ndarray = by_task()  # [T, K]
 
 
 def effort(shard: Shard, _) -> Effort:

@@ -5,9 +5,20 @@ from __future__ import annotations
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "aggregate": "api", "convert": "api", "inspect": "api", "read": "api", "simulate": "api", "write": "api",
-    "Answers": "core.answers", "Consensus": "core.consensus", "Dataset": "core.dataset", "Items": "core.items",
-    "Names": "core.names", "Scores": "core.scores", "BadInput": "core.errors", "ManyVoicesError": "core.errors",
+    "aggregate": "api",
+    "convert": "api",
+    "inspect": "api",
+    "read": "api",
+    "simulate": "api",
+    "write": "api",
+    "Answers": "core.answers",
+    "Consensus": "core.consensus",
+    "Dataset": "core.dataset",
+    "Items": "core.items",
+    "Names": "core.names",
+    "Scores": "core.scores",
+    "BadInput": "core.errors",
+    "ManyVoicesError": "core.errors",
 }
 __all__ = ["__version__", "methods", *_PUBLIC]
 

@@ -15,17 +15,42 @@ from .core.dataset import Dataset
 from .core.errors import BadCall, BadInput
 
 
-def read(source: Any, format: str | None = None, *, on: str | None = None, classes: Iterable[str] | None = None, missing: Iterable[str] = (),
-         strict: bool = False, repeats: str = "all", scale: str | None = None, exclude_workers: Iterable[str] = (),
-         map_labels: Mapping[str, str] | None = None, hash_workers: bool = False, hash_key: str | None = None,
-         classes_limit: int = 65_536, **options: Any) -> Dataset:
-    """A file, folder or data frame in any format we know. `options` are those of the format's reader: task, worker, label, question, ..."""
+def read(
+    source: Any,
+    format: str | None = None,
+    *,
+    on: str | None = None,
+    classes: Iterable[str] | None = None,
+    missing: Iterable[str] = (),
+    strict: bool = False,
+    repeats: str = "all",
+    scale: str | None = None,
+    exclude_workers: Iterable[str] = (),
+    map_labels: Mapping[str, str] | None = None,
+    hash_workers: bool = False,
+    hash_key: str | None = None,
+    classes_limit: int = 65_536,
+    **options: Any,
+) -> Dataset:
+    """A file, folder or data frame in any format we know.
+
+    `options` are those of the format's reader: task, worker, label, question, ...
+    """
     from .core.coding import Rules, coded
     from .inputs import raw
 
-    rules = Rules(classes=None if classes is None else tuple(classes), missing=tuple(missing), strict=strict, repeats=repeats, scale=scale,
-                  exclude_workers=tuple(exclude_workers), map_labels=tuple((map_labels or {}).items()), hash_workers=hash_workers,
-                  hash_key=hash_key, classes_limit=classes_limit)
+    rules = Rules(
+        classes=None if classes is None else tuple(classes),
+        missing=tuple(missing),
+        strict=strict,
+        repeats=repeats,
+        scale=scale,
+        exclude_workers=tuple(exclude_workers),
+        map_labels=tuple((map_labels or {}).items()),
+        hash_workers=hash_workers,
+        hash_key=hash_key,
+        classes_limit=classes_limit,
+    )
     if on == "disk" and isinstance(source, (str, Path)):
         from .preparation import prepared
 
@@ -67,8 +92,19 @@ def simulate(strategy: str = "independent_confusion", **options: Any) -> Dataset
     return from_crowd(registry.find("simulate", method.name)(**(given | method.settle(options))), method.name)
 
 
-def aggregate(source: Any, method: str | Callable = "bcc", *, on: str | None = None, gold: Any = None, probs: Any = None, labels: Any = None,
-              start: Any = None, score: np.ndarray | None = None, author: np.ndarray | None = None, **options: Any) -> Consensus:
+def aggregate(
+    source: Any,
+    method: str | Callable = "bcc",
+    *,
+    on: str | None = None,
+    gold: Any = None,
+    probs: Any = None,
+    labels: Any = None,
+    start: Any = None,
+    score: np.ndarray | None = None,
+    author: np.ndarray | None = None,
+    **options: Any,
+) -> Consensus:
     """One label a task from everybody's answers (Answers, Dataset, path or frame), by a method's name, bracket form or function.
 
     gold, labels and probs take a path, a mapping from task to label, a frame with their columns, or an array in task order;
@@ -89,10 +125,15 @@ def aggregate(source: Any, method: str | Callable = "bcc", *, on: str | None = N
         chosen = registry.parse("aggregate", method)
         if len(chosen) != 1:
             raise BadCall(f"one method at a time here; {method!r} names {len(chosen)}")
-        (about, given), = chosen
+        ((about, given),) = chosen
         function = registry.find("aggregate", about.name)
     check_needs(about, answers)
-    sides = side_inputs(about, answers, data, {"gold": gold, "probs": probs, "labels": labels, "start": start, "score": score, "author": author})
+    sides = side_inputs(
+        about,
+        answers,
+        data,
+        {"gold": gold, "probs": probs, "labels": labels, "start": start, "score": score, "author": author},
+    )
     return function(place(answers, on), **sides, **(given | about.settle(options)))
 
 
@@ -100,9 +141,15 @@ def check_needs(about: registry.Method, answers: Answers) -> None:
     """Refuse, in one place, what a method cannot work with."""
     ordered = answers.scale in ("ordinal", "interval")
     if "workers" in about.needs and answers.workers is None:
-        raise BadInput(f"{about.name} needs to know who answered, and these answers name nobody", expected="mv, ns, twothird or pooled")
+        raise BadInput(
+            f"{about.name} needs to know who answered, and these answers name nobody",
+            expected="mv, ns, twothird or pooled",
+        )
     if "ordered" in about.needs and not ordered:
-        raise BadInput(f"{about.name} needs ordered labels, and these are {answers.scale}", expected="--scale ordinal or --scale interval")
+        raise BadInput(
+            f"{about.name} needs ordered labels, and these are {answers.scale}",
+            expected="--scale ordinal or --scale interval",
+        )
     if "ordered" not in about.needs and answers.scale == "interval":
         raise BadInput(f"{about.name} needs classes, and these labels are numbers", expected="mean, median or ordinal")
     if "binary" in about.needs and len(answers.classes) > 2:

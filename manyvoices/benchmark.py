@@ -35,13 +35,21 @@ SIZES = ("answers", "workers", "classes", "per_task")
 BENCHMARKS = Path("benchmarks")
 
 
-def run(suite: str, out: Path | None, only: str | None, limit: float, say: Callable[[str], None]) -> list[dict[str, Any]]:
+def run(
+    suite: str, out: Path | None, only: str | None, limit: float, say: Callable[[str], None]
+) -> list[dict[str, Any]]:
     path = Path(suite) if suite.endswith(".toml") else BENCHMARKS / "suites" / f"{suite}.toml"
     if not path.is_file() and suite.endswith(".toml"):
         raise BadInput("no such file", file=path, expected="a TOML file with [[cell]] tables")
     if not path.is_file():
-        raise Unknown.name("suite in benchmarks/suites/ of this folder", suite, (p.stem for p in (BENCHMARKS / "suites").glob("*.toml")))
-    cells = [cell for cell in tomllib.loads(path.read_text(encoding="utf-8"))["cell"] if only is None or only in cell["name"]]
+        raise Unknown.name(
+            "suite in benchmarks/suites/ of this folder",
+            suite,
+            (p.stem for p in (BENCHMARKS / "suites").glob("*.toml")),
+        )
+    cells = [
+        cell for cell in tomllib.loads(path.read_text(encoding="utf-8"))["cell"] if only is None or only in cell["name"]
+    ]
     if not cells:
         raise BadCall(f"no cell of {path} has {only!r} in its name")
     out = out or BENCHMARKS / "results" / f"{path.stem}.jsonl"
@@ -83,7 +91,9 @@ def inputs(cell: dict[str, Any], folder: Path) -> Path:
         place.mkdir()
         options = [f"--{name.replace('_', '-')}={value}" for name, value in sizes.items()]
         more = ["--shuffled"] if kind == "csv_shuffled" else []
-        subprocess.run([sys.executable, str(BENCHMARKS / "answers.py"), *options, *more, "--out", str(path)], check=True)
+        subprocess.run(
+            [sys.executable, str(BENCHMARKS / "answers.py"), *options, *more, "--out", str(path)], check=True
+        )
     return path
 
 
@@ -92,14 +102,31 @@ def ours(cell: dict[str, Any], data: Path) -> list[str]:
 
 
 def c_loop(cell: dict[str, Any], data: Path) -> list[str]:
-    return [sys.executable, str(BENCHMARKS / "limit" / "limit.py"), "--file", str(data), "--threads", str(cell.get("threads", os.cpu_count()))]
+    return [
+        sys.executable,
+        str(BENCHMARKS / "limit" / "limit.py"),
+        "--file",
+        str(data),
+        "--threads",
+        str(cell.get("threads", os.cpu_count())),
+    ]
 
 
 def peer(cell: dict[str, Any], data: Path) -> list[str]:
     python = Path(".venv-peers/bin/python")
     if not python.exists():
-        raise ManyVoicesError("the other packages have no environment yet: python benchmarks/peers/make_env.py (or make bench)")
-    command = [str(python), str(BENCHMARKS / "peers" / "run.py"), cell["who"], cell["method"], str(data), "--repeat", str(cell.get("repeat", 1))]
+        raise ManyVoicesError(
+            "the other packages have no environment yet: python benchmarks/peers/make_env.py (or make bench)"
+        )
+    command = [
+        str(python),
+        str(BENCHMARKS / "peers" / "run.py"),
+        cell["who"],
+        cell["method"],
+        str(data),
+        "--repeat",
+        str(cell.get("repeat", 1)),
+    ]
     if "iterations" in cell:
         command += ["--iterations", str(cell["iterations"])]
     for name, value in cell.get("peer_options", {}).items():
@@ -128,8 +155,17 @@ def measure_ours(cell: dict[str, Any], data: Path) -> dict[str, Any]:
         held = {name: file[name] for name in ("task", "worker", "label", "truth", "probs")}
         workers, classes = int(file["workers"]), int(file["classes"])
     tasks = len(held["truth"])
-    answers = api.place(Answers.from_codes(held["task"], held["worker"], held["label"], tasks=Names.numbered(tasks), workers=Names.numbered(workers),
-                                           classes=Names.numbered(classes)), cell.get("on"))
+    answers = api.place(
+        Answers.from_codes(
+            held["task"],
+            held["worker"],
+            held["label"],
+            tasks=Names.numbered(tasks),
+            workers=Names.numbered(workers),
+            classes=Names.numbered(classes),
+        ),
+        cell.get("on"),
+    )
     side = {"probs": held.pop("probs")} if cell["method"] == "crowdlab" else {}
     truth, n = held.pop("truth"), len(held["task"])
     held.clear()
@@ -141,8 +177,14 @@ def measure_ours(cell: dict[str, Any], data: Path) -> dict[str, Any]:
         fits.append(time.perf_counter() - start)
         steps = None if found.trace is None else len(found.trace.values)
     fit = min(fits)
-    result = {"seconds": {"load": load, "fit": fit}, "steps": steps, "accuracy": float((found.codes == truth).mean()),  # type: ignore[union-attr]
-              "peak_mb": peak_mb(), "loaded_mb": loaded, "interpreter_mb": base}
+    result = {
+        "seconds": {"load": load, "fit": fit},
+        "steps": steps,
+        "accuracy": float((found.codes == truth).mean()),  # type: ignore[union-attr]
+        "peak_mb": peak_mb(),
+        "loaded_mb": loaded,
+        "interpreter_mb": base,
+    }
     if steps and "iterations" in cell:
         result["step"] = {"best": fit / steps, "ns": fit / steps / n / classes * 1e9}
     return result
@@ -153,9 +195,27 @@ def from_file(cell: dict[str, Any], data: Path, options: dict[str, Any]) -> dict
     out = data.with_name("manyvoices.csv")
     given = [f"--{name}={value}" for name, value in options.items()]
     start = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "manyvoices", "aggregate", str(data), "-s", cell["method"], *given, "-o", str(out), "-q"], check=True)
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "manyvoices",
+            "aggregate",
+            str(data),
+            "-s",
+            cell["method"],
+            *given,
+            "-o",
+            str(out),
+            "-q",
+        ],
+        check=True,
+    )
     seconds = time.perf_counter() - start
-    return {"seconds": {"all": seconds}, "peak_mb": round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024, 1)}
+    return {
+        "seconds": {"all": seconds},
+        "peak_mb": round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024, 1),
+    }
 
 
 def peak_mb() -> float:
@@ -188,8 +248,13 @@ def shown(row: dict[str, Any]) -> str:
 def table(rows: list[dict[str, Any]]) -> str:
     """A cell a line: ours, theirs, how many times faster ours is."""
     first = rows[0]
-    lines = [f"{first['when']}, {first['machine']}, manyvoices {first['manyvoices']} at {first['commit']}; the best of several, all in one run.", "",
-             "| what | manyvoices | beside | its time | times faster | memory, ours / its |", "| --- | --- | --- | --- | --- | --- |"]
+    lines = [
+        f"{first['when']}, {first['machine']}, manyvoices {first['manyvoices']} at {first['commit']}; "
+        "the best of several, all in one run.",
+        "",
+        "| what | manyvoices | beside | its time | times faster | memory, ours / its |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
     for row in rows:
         if row["who"] != "manyvoices":
             continue
@@ -200,7 +265,11 @@ def table(rows: list[dict[str, Any]]) -> str:
         for other in others:
             theirs = seconds_of(other)
             ratio = times(theirs / mine) if mine and theirs else ""
-            memory = f"{row.get('peak_mb', 0):.0f} / {other['peak_mb']:.0f} MB" if "peak_mb" in other else f"{row.get('peak_mb', 0):.0f} MB"
+            memory = (
+                f"{row.get('peak_mb', 0):.0f} / {other['peak_mb']:.0f} MB"
+                if "peak_mb" in other
+                else f"{row.get('peak_mb', 0):.0f} MB"
+            )
             lines.append(f"| {row['name']} | {shown(row)} | {other['who']} | {shown(other)} | {ratio} | {memory} |")
     return "\n".join(lines) + "\n"
 

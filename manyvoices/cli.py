@@ -45,7 +45,9 @@ class Verb(click.Command):
         extra: dict[str, registry.Option] = {}
         values = self.first_look(ctx, args)
         if self.job:
-            ctx.meta["asked"] = registry.parse(self.job, values["strategy"] if values.get("strategy") is not None else self.default_of("strategy"))
+            ctx.meta["asked"] = registry.parse(
+                self.job, values["strategy"] if values.get("strategy") is not None else self.default_of("strategy")
+            )
             for method, _ in ctx.meta["asked"]:
                 extra |= {o.name: o for o in method.options if o.name not in extra}
         if self.reads:
@@ -79,15 +81,22 @@ def click_option(option: registry.Option) -> click.Option:
         made = click.Option([flags[0], *flags[1:], option.name], default=None, help=option.help)
     else:
         flags = list(dict.fromkeys(f"--{n.replace('_', '-')}" for n in names))
-        kind = click.Choice(option.choices) if option.choices else {"int": click.INT, "float": click.FLOAT}.get(option.type, click.STRING)
+        kind = (
+            click.Choice(option.choices)
+            if option.choices
+            else {"int": click.INT, "float": click.FLOAT}.get(option.type, click.STRING)
+        )
         shown = "" if option.default is None else f" [{option.default}]"
         made = click.Option([*flags, option.name], type=kind, default=None, help=option.help + shown)
     made.of_method = True  # type: ignore[attr-defined]
     return made
 
 
-SETTINGS = {"help_option_names": ["-h", "--help"], "token_normalize_func": lambda text: text if len(text) == 1 else text.replace("_", "-").lower(),
-            "max_content_width": 110}
+SETTINGS = {
+    "help_option_names": ["-h", "--help"],
+    "token_normalize_func": lambda text: text if len(text) == 1 else text.replace("_", "-").lower(),
+    "max_content_width": 110,
+}
 
 
 @click.group(cls=Verbs, context_settings=SETTINGS, invoke_without_command=True)
@@ -109,6 +118,7 @@ def main(ctx):
 
 def verb(job: str | None = None, reads: bool = False, **more):
     """A command with the options every verb has."""
+
     def wrap(function):
         for option in (
             click.option("--json", "as_json", is_flag=True, help="Machine-readable result on stdout."),
@@ -117,25 +127,43 @@ def verb(job: str | None = None, reads: bool = False, **more):
         ):
             function = option(function)
         return main.command(cls=Verb, job=job, reads=reads, context_settings=SETTINGS, **more)(function)
+
     return wrap
 
 
 def reading(function):
     """Options of every verb that reads answers."""
-    for option in reversed((
-        click.option("--from", "format", metavar="FORMAT", help="Read as this format instead of recognising it."),
-        click.option("--classes", metavar="A,B,C", help="The classes; any other label is an error."),
-        click.option("--scale", type=click.Choice(["nominal", "ordinal", "interval", "multilabel"]), help="What the labels are. [nominal]"),
-        click.option("--missing", multiple=True, metavar="TEXT", help="A label that means there is none; may be repeated."),
-        click.option("--strict", is_flag=True, help="A missing label is an error."),
-        click.option("--repeats", type=click.Choice(["all", "last", "first", "error"]), default="all", help="Several answers of a worker to a task. [all]"),
-        click.option("--exclude-workers", metavar="FILE", help="Leave out the workers listed, one a line."),
-        click.option("--map-labels", metavar="FILE", help="Rename labels: CSV with the columns from,to."),
-        click.option("--classes-limit", type=int, default=65_536, help="Refuse more different labels than this. [65536]"),
-        click.option("--hash-workers", is_flag=True, help="Replace worker ids by a keyed hash."),
-        click.option("--hash-key", metavar="KEY", help="Key of that hash; random if not given."),
-        click.option("--on", metavar="WHERE", help="Where the answers live: threads:N or disk. [threads, all cores]"),
-    )):
+    for option in reversed(
+        (
+            click.option("--from", "format", metavar="FORMAT", help="Read as this format instead of recognising it."),
+            click.option("--classes", metavar="A,B,C", help="The classes; any other label is an error."),
+            click.option(
+                "--scale",
+                type=click.Choice(["nominal", "ordinal", "interval", "multilabel"]),
+                help="What the labels are. [nominal]",
+            ),
+            click.option(
+                "--missing", multiple=True, metavar="TEXT", help="A label that means there is none; may be repeated."
+            ),
+            click.option("--strict", is_flag=True, help="A missing label is an error."),
+            click.option(
+                "--repeats",
+                type=click.Choice(["all", "last", "first", "error"]),
+                default="all",
+                help="Several answers of a worker to a task. [all]",
+            ),
+            click.option("--exclude-workers", metavar="FILE", help="Leave out the workers listed, one a line."),
+            click.option("--map-labels", metavar="FILE", help="Rename labels: CSV with the columns from,to."),
+            click.option(
+                "--classes-limit", type=int, default=65_536, help="Refuse more different labels than this. [65536]"
+            ),
+            click.option("--hash-workers", is_flag=True, help="Replace worker ids by a keyed hash."),
+            click.option("--hash-key", metavar="KEY", help="Key of that hash; random if not given."),
+            click.option(
+                "--on", metavar="WHERE", help="Where the answers live: threads:N or disk. [threads, all cores]"
+            ),
+        )
+    ):
         function = option(function)
     return function
 
@@ -194,13 +222,25 @@ def convert(data, out, to, format, on, **options):
     dataset = loaded(data, format, on, options)
     files = api.convert(dataset, out, to)
     tell(common, dataset)
-    finish("convert", [str(f) for f in files], input=data, common=common, notes=dataset.messages, files=files,
-           plain=lambda: say(common)(f"wrote {', '.join(map(str, files[:6]))}{' ...' if len(files) > 6 else ''}"))
+    finish(
+        "convert",
+        [str(f) for f in files],
+        input=data,
+        common=common,
+        notes=dataset.messages,
+        files=files,
+        plain=lambda: say(common)(f"wrote {', '.join(map(str, files[:6]))}{' ...' if len(files) > 6 else ''}"),
+    )
 
 
 @verb(job="simulate")
 @click.argument("out")
-@click.option("-s", "--strategy", default="independent_confusion", help="How the workers err (manyvoices methods simulate). [independent_confusion]")
+@click.option(
+    "-s",
+    "--strategy",
+    default="independent_confusion",
+    help="How the workers err (manyvoices methods simulate). [independent_confusion]",
+)
 def simulate(out, strategy, **options):
     """Simulate workers who answer tasks of known truth, as a native folder OUT.
 
@@ -219,23 +259,49 @@ def simulate(out, strategy, **options):
     dataset = api.simulate(method.name, **given)
     files = api.write(dataset, out)
     files.append(put(Path(out) / "confusions.csv", dataset.about["confusions"].write_csv))
-    result = {"tasks": len(dataset.answers.tasks), "workers": len(dataset.answers.workers), "answers": dataset.answers.n, "strategy": method.name}
-    finish("simulate", result, seed=given.get("seed", 0), options=given, common=common, files=files,
-           plain=lambda: say(common)(f"{result['answers']} answers of {result['workers']} workers about {result['tasks']} tasks in {out}"))
+    result = {
+        "tasks": len(dataset.answers.tasks),
+        "workers": len(dataset.answers.workers),
+        "answers": dataset.answers.n,
+        "strategy": method.name,
+    }
+    finish(
+        "simulate",
+        result,
+        seed=given.get("seed", 0),
+        options=given,
+        common=common,
+        files=files,
+        plain=lambda: say(common)(
+            f"{result['answers']} answers of {result['workers']} workers about {result['tasks']} tasks in {out}"
+        ),
+    )
 
 
 @verb(job="aggregate", reads=True)
 @click.argument("data")
-@click.option("-s", "--strategy", default="bcc", help="Method, or several: ds, glad, \"ds[smoothing=0.1],mv\" (manyvoices methods aggregate). [bcc]")
+@click.option(
+    "-s",
+    "--strategy",
+    default="bcc",
+    help='Method, or several: ds, glad, "ds[smoothing=0.1],mv" (manyvoices methods aggregate). [bcc]',
+)
 @click.option("-o", "--out", help="X.csv, X.parquet, X.jsonl, X.npy, a folder DIR/, or - for stdout. [-]")
 @click.option("--soft", is_flag=True, help="With a column p:CLASS for every class.")
 @click.option("--all-tasks", is_flag=True, help="Also tasks without answers, at the prior.")
-@click.option("--ties", type=click.Choice(["lowest", "random", "all"]), default="lowest", help="Best classes that are equal: the first, a draw, or a row each. [lowest]")
+@click.option(
+    "--ties",
+    type=click.Choice(["lowest", "random", "all"]),
+    default="lowest",
+    help="Best classes that are equal: the first, a draw, or a row each. [lowest]",
+)
 @click.option("--min-prob", type=float, help="No label below this probability, but a note: needs review.")
 @click.option("--gold", metavar="FILE", help="Known truth to fit with: columns task,label.")
 @click.option("--probs", metavar="FILE", help="Out-of-sample class probabilities: columns task,p:CLASS (crowdlab).")
 @click.option("--labels", metavar="FILE", help="Labels to start from (ds).")
-@click.option("--start", metavar="DIR", help="Go on from an earlier result and say what changed (ds, onecoin, bcc, glad).")
+@click.option(
+    "--start", metavar="DIR", help="Go on from an earlier result and say what changed (ds, onecoin, bcc, glad)."
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="For random ties and starts. [0]")
 @reading
 def aggregate(data, strategy, out, format, on, **options):
@@ -252,7 +318,10 @@ def aggregate(data, strategy, out, format, on, **options):
 
     common, options = parted(options)
     asked = click.get_current_context().meta["asked"]
-    mine = {name: options.pop(name) for name in ("soft", "all_tasks", "ties", "min_prob", "gold", "probs", "labels", "start", "seed")}
+    mine = {
+        name: options.pop(name)
+        for name in ("soft", "all_tasks", "ties", "min_prob", "gold", "probs", "labels", "start", "seed")
+    }
     if mine["min_prob"] is not None and not 0 <= mine["min_prob"] <= 1:
         raise BadCall(f"--min-prob is {mine['min_prob']}: give a number between 0 and 1")
     known = {o.name for method, _ in asked for o in method.options}
@@ -267,13 +336,24 @@ def aggregate(data, strategy, out, format, on, **options):
         if question is not None:
             say(common)(f"\n{question}")
         with progress(common):
-            rows, table, written, remarks = aggregate_all(dataset, data, asked, methods, mine, place, began, say(common))
+            rows, table, written, remarks = aggregate_all(
+                dataset, data, asked, methods, mine, place, began, say(common)
+            )
         tell(common, dataset)
         result = rows if question is None else result | {question: rows}
         files += written
         notes += [*dataset.messages, *remarks]
-    finish("aggregate", result, seed=mine["seed"], input=data, options=methods | {"strategy": strategy}, common=common,
-           notes=notes, files=files, plain=(lambda: sys.stdout.write(table)) if table is not None else None)
+    finish(
+        "aggregate",
+        result,
+        seed=mine["seed"],
+        input=data,
+        options=methods | {"strategy": strategy},
+        common=common,
+        notes=notes,
+        files=files,
+        plain=(lambda: sys.stdout.write(table)) if table is not None else None,
+    )
 
 
 @verb()
@@ -288,7 +368,11 @@ def methods(job, **common):
     known = registry.jobs()
     if job is not None and job not in known:
         raise Unknown.name("job", job, known)
-    rows = [{"job": j, "method": name, "title": registry.about(j, name).title} for j in ([job] if job else known) for name in registry.names(j)]
+    rows = [
+        {"job": j, "method": name, "title": registry.about(j, name).title}
+        for j in ([job] if job else known)
+        for name in registry.names(j)
+    ]
     wide = max(len(row["method"]) for row in rows)
     shown = None
 
@@ -352,25 +436,42 @@ def loaded(data: str, format: str | None, on: str | None, options: dict[str, Any
         table, file = frame(Path(options["map_labels"]))
         if table.width < 2:
             raise BadInput("one column", file=file, expected="two columns: from,to")
-        options["map_labels"] = dict(zip(table[table.columns[0]].to_list(), table[table.columns[1]].to_list(), strict=True))
+        options["map_labels"] = dict(
+            zip(table[table.columns[0]].to_list(), table[table.columns[1]].to_list(), strict=True)
+        )
     rules = {name: options.pop(name) for name in list(options) if name in RULES and options[name] is not None}
     rest = {name: value for name, value in options.items() if value is not None and name not in RULES}
     try:
         return api.read(source, format, on=on, **rules, **rest)
     except BadInput as problem:
         if data == "-" and problem.file is not None:
-            raise BadInput(problem.message, file="stdin", line=problem.line, value=problem.value, expected=problem.expected) from None
+            raise BadInput(
+                problem.message, file="stdin", line=problem.line, value=problem.value, expected=problem.expected
+            ) from None
         raise
 
 
-RULES = ("classes", "missing", "strict", "repeats", "scale", "exclude_workers", "map_labels", "hash_workers", "hash_key", "classes_limit")
+RULES = (
+    "classes",
+    "missing",
+    "strict",
+    "repeats",
+    "scale",
+    "exclude_workers",
+    "map_labels",
+    "hash_workers",
+    "hash_key",
+    "classes_limit",
+)
 
 
 def lines_of(path: Path) -> list[str]:
     try:
         texts = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"cannot be read ({getattr(error, 'strerror', None) or error})", file=path, expected="one worker a line") from None
+        raise BadInput(
+            f"cannot be read ({getattr(error, 'strerror', None) or error})", file=path, expected="one worker a line"
+        ) from None
     return [text for text in texts if text and text != "worker"]
 
 
@@ -391,7 +492,10 @@ def show(found: dict[str, Any]) -> None:
     for name, value in found.items():
         name = name.replace("_", " ")
         if isinstance(value, dict):
-            value = ", ".join(f"{k} {v}" for k, v in list(value.items())[:20]) + (", ..." if len(value) > 20 else "") or "none"
+            value = (
+                ", ".join(f"{k} {v}" for k, v in list(value.items())[:20]) + (", ..." if len(value) > 20 else "")
+                or "none"
+            )
         elif isinstance(value, list):
             if name == "messages":
                 for text in value:
@@ -403,12 +507,36 @@ def show(found: dict[str, Any]) -> None:
         click.echo(f"{name + ':':28}{'none' if value is None else value}")
 
 
-def finish(command: str, result: Any, *, common: dict[str, Any], plain=None, seed: int | None = None, input: str | None = None,
-           options: dict[str, Any] | None = None, notes: list[str] | None = None, files: list | None = None) -> None:
+def finish(
+    command: str,
+    result: Any,
+    *,
+    common: dict[str, Any],
+    plain=None,
+    seed: int | None = None,
+    input: str | None = None,
+    options: dict[str, Any] | None = None,
+    notes: list[str] | None = None,
+    files: list | None = None,
+) -> None:
     """The result on stdout: as JSON, or in the words of the verb."""
     if common["as_json"]:
-        click.echo(json.dumps({"command": command, "version": __version__, "seed": seed, "input": input, "options": options or {}, "result": result,
-                               "notes": notes or [], "files": [str(f) for f in files or []]}, ensure_ascii=False, default=float))
+        click.echo(
+            json.dumps(
+                {
+                    "command": command,
+                    "version": __version__,
+                    "seed": seed,
+                    "input": input,
+                    "options": options or {},
+                    "result": result,
+                    "notes": notes or [],
+                    "files": [str(f) for f in files or []],
+                },
+                ensure_ascii=False,
+                default=float,
+            )
+        )
     elif plain is not None:
         plain()
 

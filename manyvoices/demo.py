@@ -33,7 +33,9 @@ def run(out: Path, seed: int, say: Callable[[str], None]) -> dict[str, Any]:
     put(out / "workers.csv", workers.write_csv)
     say("3. Who can be trusted, by bcc (skill with its 95 % interval):")
     for row in [*workers.head(3).to_dicts(), *workers.tail(3).to_dicts()]:
-        say(f"     worker {row['worker']:>3}: {row['skill']:.2f} [{row['low']:.2f}, {row['high']:.2f}] from {row['n']} answers")
+        say(
+            f"     worker {row['worker']:>3}: {row['skill']:.2f} [{row['low']:.2f}, {row['high']:.2f}] from {row['n']} answers"
+        )
     page = put_text(out / "report.md", markdown(accuracy, workers, len(unread(data).rows)))
     say(f"4. Try it on your own answers: manyvoices aggregate {out}/crowd -s ds -o labels.csv")
     say("   Open this page:")
@@ -41,8 +43,20 @@ def run(out: Path, seed: int, say: Callable[[str], None]) -> dict[str, Any]:
 
 
 def markdown(accuracy: dict[str, float], workers, answers: int) -> str:
-    lines = ["# A crowd of forty", "", f"{answers} simulated answers; half of the workers guess. The truth is known, so methods can be scored.", "",
-             "| method | accuracy |", "| --- | --- |", *(f"| {name} | {value:.3f} |" for name, value in accuracy.items()), "",
-             "| worker | answers | skill | 95 % interval |", "| --- | --- | --- | --- |"]
-    lines += [f"| {r['worker']} | {r['n']} | {r['skill']:.2f} | {r['low']:.2f} to {r['high']:.2f} |" for r in workers.to_dicts()]
+    lines = [
+        "# A crowd of forty",
+        "",
+        f"{answers} simulated answers; half of the workers guess. The truth is known, so methods can be scored.",
+        "",
+        "| method | accuracy |",
+        "| --- | --- |",
+        *(f"| {name} | {value:.3f} |" for name, value in accuracy.items()),
+        "",
+        "| worker | answers | skill | 95 % interval |",
+        "| --- | --- | --- | --- |",
+    ]
+    lines += [
+        f"| {r['worker']} | {r['n']} | {r['skill']:.2f} | {r['low']:.2f} to {r['high']:.2f} |"
+        for r in workers.to_dicts()
+    ]
     return "\n".join(lines) + "\n"

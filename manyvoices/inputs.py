@@ -18,8 +18,14 @@ from .core.names import Names
 if TYPE_CHECKING:
     import polars as pl
 
-SIDES = {"gold": "--gold FILE", "probs": "--probs FILE", "labels": "--labels FILE", "start": "--start DIR",
-         "score": "a column score", "author": "a column author"}
+SIDES = {
+    "gold": "--gold FILE",
+    "probs": "--probs FILE",
+    "labels": "--labels FILE",
+    "start": "--start DIR",
+    "score": "a column score",
+    "author": "a column author",
+}
 
 
 def raw(source: Any, format: str | None, options: dict[str, Any]) -> Raw:
@@ -36,31 +42,44 @@ def raw(source: Any, format: str | None, options: dict[str, Any]) -> Raw:
         try:
             method.option(key)
         except LookupError:
-            raise BadCall(f"{path} was read as {name}, which has no option {key}; it has {', '.join(o.name for o in method.options) or 'none'}"
-                          " (--from FORMAT reads it as another format)") from None
+            raise BadCall(
+                f"{path} was read as {name}, which has no option {key}; "
+                f"it has {', '.join(o.name for o in method.options) or 'none'}"
+                " (--from FORMAT reads it as another format)"
+            ) from None
     return registry.find("read", name)(path, **method.settle(given))
 
 
 def recognised(path: Path, given: Mapping[str, Any]) -> str:
     """The reader that is surest; who names columns means a reader that knows them."""
-    able = [name for name in registry.names("read") if set(given) <= {o.name for o in registry.about("read", name).options}]
-    sure = sorted(((registry.module("read", name).recognise(path), name) for name in able or registry.names("read")), reverse=True)
+    able = [
+        name for name in registry.names("read") if set(given) <= {o.name for o in registry.about("read", name).options}
+    ]
+    sure = sorted(
+        ((registry.module("read", name).recognise(path), name) for name in able or registry.names("read")), reverse=True
+    )
     best = [name for score, name in sure if score == sure[0][0]]
     if sure[0][0] <= 0 and "long" in able and path.is_file() and {"worker", "label"} & set(given):
         return "long"
     if sure[0][0] <= 0:
         # whichever reader comes nearest says what is wrong with the file; a folder is told what was looked for
         registry.find("read", "native" if path.is_dir() else "long")(path)
-        raise BadInput("no format recognised", file=path, expected=f"--from {', '.join(sorted(name for _, name in sure))}")
+        raise BadInput(
+            "no format recognised", file=path, expected=f"--from {', '.join(sorted(name for _, name in sure))}"
+        )
     if len(best) > 1:
-        raise BadInput(f"looks like {' and like '.join(sorted(best))}", file=path, expected="the format named with --from")
+        raise BadInput(
+            f"looks like {' and like '.join(sorted(best))}", file=path, expected="the format named with --from"
+        )
     return best[0]
 
 
 def questions(path: Path, format: str | None) -> list[str]:
     """The questions of an export that asks several, for --question all."""
     name = recognised(path, {}) if format is None else registry.resolve("read", format)[0]
-    found = registry.module("read", name).questions(path) if "questions" in registry.about("read", name).functions else []
+    found = (
+        registry.module("read", name).questions(path) if "questions" in registry.about("read", name).functions else []
+    )
     if not found:
         raise BadCall(f"{path} was read as {name} and asks one question only: leave --question out")
     return found
@@ -74,16 +93,24 @@ def from_frame(source: Any, options: dict[str, Any]) -> Raw:
     try:
         frame = nw.from_native(source, eager_only=False, pass_through=False)
     except TypeError:
-        raise BadCall(f"cannot read a {type(source).__name__}; give a path or a data frame (pandas, polars, Arrow, ...)") from None
+        raise BadCall(
+            f"cannot read a {type(source).__name__}; give a path or a data frame (pandas, polars, Arrow, ...)"
+        ) from None
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
-    columns = {name: frame[name].to_list() if not isinstance(source, pl.DataFrame) else source[name] for name in frame.columns}
+    columns = {
+        name: frame[name].to_list() if not isinstance(source, pl.DataFrame) else source[name] for name in frame.columns
+    }
     texts = {name: as_text(pl, name, values) for name, values in columns.items()}
     from .methods.read._columns import answers
     from .methods.read._table import Record, Table
 
     name = Path(f"({type(source).__module__.split('.')[0]} frame)")
-    return answers(Table(name, pl.DataFrame(texts), Record(name)), "frame", **{key: value for key, value in options.items() if value is not None})
+    return answers(
+        Table(name, pl.DataFrame(texts), Record(name)),
+        "frame",
+        **{key: value for key, value in options.items() if value is not None},
+    )
 
 
 def as_text(pl, name: str, values: Any):
@@ -118,13 +145,23 @@ def unread(data: Dataset) -> Raw:
     truth = None
     if data.items is not None and (data.items.truth >= 0).any():
         known = np.flatnonzero(data.items.truth >= 0)
-        truth = pl.DataFrame({"task": named(data.items.ids, known), "label": named(data.items.classes, data.items.truth[known])})
-    return Raw(data.format, rows=rows, truth=truth, items=None if data.items is None else data.items.table, workers=data.workers,
-               splits=None if data.items is None else data.items.split, arrays=None if data.items is None else data.items.arrays,
-               tasks=[] if answers is None else answers.tasks.to_list(),
-               worker_ids=[] if answers is None or answers.workers is None else answers.workers.to_list(),
-               classes=None if answers is None or answers.scale == "interval" else answers.classes.to_list(),
-               scale="nominal" if answers is None else answers.scale, about=dict(data.about))
+        truth = pl.DataFrame(
+            {"task": named(data.items.ids, known), "label": named(data.items.classes, data.items.truth[known])}
+        )
+    return Raw(
+        data.format,
+        rows=rows,
+        truth=truth,
+        items=None if data.items is None else data.items.table,
+        workers=data.workers,
+        splits=None if data.items is None else data.items.split,
+        arrays=None if data.items is None else data.items.arrays,
+        tasks=[] if answers is None else answers.tasks.to_list(),
+        worker_ids=[] if answers is None or answers.workers is None else answers.workers.to_list(),
+        classes=None if answers is None or answers.scale == "interval" else answers.classes.to_list(),
+        scale="nominal" if answers is None else answers.scale,
+        about=dict(data.about),
+    )
 
 
 def named(names: Names, codes: np.ndarray) -> pl.Series:
@@ -141,21 +178,36 @@ def from_crowd(crowd: Any, strategy: str) -> Dataset:
 
     tasks, classes = len(crowd.truth), crowd.confusions.shape[-1]
     workers = len(crowd.confusions)
-    answers = Answers.from_codes(crowd.task, crowd.worker, crowd.label, tasks=Names.numbered(tasks), workers=Names.numbered(workers),
-                                 classes=Names.numbered(classes))
+    answers = Answers.from_codes(
+        crowd.task,
+        crowd.worker,
+        crowd.label,
+        tasks=Names.numbered(tasks),
+        workers=Names.numbered(workers),
+        classes=Names.numbered(classes),
+    )
     items = Items(Names.numbered(tasks), Names.numbered(classes), np.asarray(crowd.truth, np.int64), None, None, None)
     names = [str(k) for k in range(classes)]
     truth, label = np.meshgrid(np.arange(classes), np.arange(classes), indexing="ij")
-    confusions = pl.DataFrame({"worker": np.repeat(np.arange(workers), classes * classes).astype(str),
-                               "truth": np.tile(np.array(names)[truth.ravel()], workers), "label": np.tile(np.array(names)[label.ravel()], workers),
-                               "prob": crowd.confusions.ravel()})
-    return Dataset(answers, items, None, None, "simulated", {"strategy": strategy, "confusions": confusions, **crowd.extra}, [], {})
+    confusions = pl.DataFrame(
+        {
+            "worker": np.repeat(np.arange(workers), classes * classes).astype(str),
+            "truth": np.tile(np.array(names)[truth.ravel()], workers),
+            "label": np.tile(np.array(names)[label.ravel()], workers),
+            "prob": crowd.confusions.ravel(),
+        }
+    )
+    return Dataset(
+        answers, items, None, None, "simulated", {"strategy": strategy, "confusions": confusions, **crowd.extra}, [], {}
+    )
 
 
 # side inputs ---------------------------------------------------------------------------------------------------------------
 
 
-def side_inputs(about: registry.Method, answers: Answers, data: Dataset | None, given: dict[str, Any]) -> dict[str, Any]:
+def side_inputs(
+    about: registry.Method, answers: Answers, data: Dataset | None, given: dict[str, Any]
+) -> dict[str, Any]:
     """What the method asked for by parameter name, as arrays in task order."""
     found: dict[str, Any] = {}
     for name, value in given.items():
@@ -187,8 +239,12 @@ def label_codes(answers: Answers, given: Any, what: str) -> np.ndarray:
         if labels[task] is None:
             continue
         if labels[task] not in answers.classes:
-            raise BadInput(f"{what} label {labels[task]!r} of task {task!r} is not a class", file=file, value=labels[task],
-                           expected=", ".join(answers.classes[:12]))
+            raise BadInput(
+                f"{what} label {labels[task]!r} of task {task!r} is not a class",
+                file=file,
+                value=labels[task],
+                expected=", ".join(answers.classes[:12]),
+            )
         if place_ >= 0:
             codes[place_] = answers.classes.code([labels[task]])[0]
     if not (codes >= 0).any():
@@ -201,7 +257,10 @@ def prob_rows(answers: Answers, given: Any) -> np.ndarray:
     if isinstance(given, np.ndarray):
         probs = given
         if probs.shape != (len(answers.tasks), len(answers.classes)):
-            raise BadInput(f"probabilities of shape {probs.shape}", expected=f"({len(answers.tasks)}, {len(answers.classes)}): tasks by classes")
+            raise BadInput(
+                f"probabilities of shape {probs.shape}",
+                expected=f"({len(answers.tasks)}, {len(answers.classes)}): tasks by classes",
+            )
         return probs
     table, file = frame(given)
     wanted = [f"p:{name}" for name in answers.classes]
@@ -215,12 +274,19 @@ def prob_rows(answers: Answers, given: Any) -> np.ndarray:
     probs[place_[place_ >= 0]] = rows[place_ >= 0]
     lacking = np.flatnonzero(np.isnan(probs).any(axis=1) & (answers.per_task() > 0))
     if len(lacking):
-        raise BadInput(f"task {answers.tasks[int(lacking[0])]!r} has no probabilities ({len(lacking)} such tasks)", file=file,
-                       expected="a number for each class of each answered task")
+        raise BadInput(
+            f"task {answers.tasks[int(lacking[0])]!r} has no probabilities ({len(lacking)} such tasks)",
+            file=file,
+            expected="a number for each class of each answered task",
+        )
     probs = np.where(np.isnan(probs), 1 / len(wanted), probs)
     if (probs < 0).any() or (np.abs(probs.sum(axis=1) - 1) > 1e-3).any():
         at = int(np.flatnonzero((probs < 0).any(axis=1) | (np.abs(probs.sum(axis=1) - 1) > 1e-3))[0])
-        raise BadInput(f"the probabilities of task {answers.tasks[at]!r} are {probs[at].tolist()}", file=file, expected="numbers from 0 that sum to 1")
+        raise BadInput(
+            f"the probabilities of task {answers.tasks[at]!r} are {probs[at].tolist()}",
+            file=file,
+            expected="numbers from 0 that sum to 1",
+        )
     return probs / probs.sum(axis=1, keepdims=True)
 
 
@@ -241,21 +307,37 @@ def earlier(answers: Answers, given: Any) -> Consensus:
     if isinstance(given, Consensus):
         return given
     if not (Path(given) / "model.safetensors").is_file():
-        raise BadInput("no model.safetensors in it", file=Path(given), expected="a folder that `manyvoices aggregate -o DIR/` wrote")
+        raise BadInput(
+            "no model.safetensors in it",
+            file=Path(given),
+            expected="a folder that `manyvoices aggregate -o DIR/` wrote",
+        )
     try:
         return Consensus.load(given)
     except Exception as error:  # whatever a damaged file does to the parser, it is one fact to the user
-        raise BadInput(f"cannot be read ({type(error).__name__})", file=Path(given) / "model.safetensors",
-                       expected="a folder that `manyvoices aggregate -o DIR/` wrote") from error
+        raise BadInput(
+            f"cannot be read ({type(error).__name__})",
+            file=Path(given) / "model.safetensors",
+            expected="a folder that `manyvoices aggregate -o DIR/` wrote",
+        ) from error
 
 
 def as_is(answers: Answers, given: Any) -> np.ndarray:
     if np.shape(given) != (len(answers.tasks),):
-        raise BadInput(f"an array of shape {np.shape(given)}", expected=f"one value for each of {len(answers.tasks)} tasks")
+        raise BadInput(
+            f"an array of shape {np.shape(given)}", expected=f"one value for each of {len(answers.tasks)} tasks"
+        )
     return np.asarray(given)
 
 
-MAKERS = {"gold": gold_codes, "probs": prob_rows, "labels": belief_rows, "start": earlier, "score": as_is, "author": as_is}
+MAKERS = {
+    "gold": gold_codes,
+    "probs": prob_rows,
+    "labels": belief_rows,
+    "start": earlier,
+    "score": as_is,
+    "author": as_is,
+}
 
 
 def column(data: Dataset, answers: Answers, name: str) -> np.ndarray | None:
@@ -278,7 +360,10 @@ def column(data: Dataset, answers: Answers, name: str) -> np.ndarray | None:
         return found
     number = said["value"].cast(pl.String).cast(pl.Float64, strict=False)
     if number.is_null().any():
-        raise BadInput(f"{name} {said['value'].filter(number.is_null())[0]!r} is not a number", expected="a number, or an empty cell")
+        raise BadInput(
+            f"{name} {said['value'].filter(number.is_null())[0]!r} is not a number",
+            expected="a number, or an empty cell",
+        )
     scores = np.full(len(answers.tasks), np.nan)
     scores[at[held]] = number.to_numpy()[held]
     return scores
@@ -291,11 +376,15 @@ def mapping(given: Any, value: str) -> tuple[dict[str, str | None], Path | None]
     table, file = frame(given)
     for name in ("task", value):
         if name not in table.columns:
-            raise BadInput(f"no column {name!r}; found {', '.join(table.columns)}", file=file, expected=f"columns task and {value}")
+            raise BadInput(
+                f"no column {name!r}; found {', '.join(table.columns)}", file=file, expected=f"columns task and {value}"
+            )
     found: dict[str, str | None] = {}
     for task, label in zip(table["task"].to_list(), table[value].to_list(), strict=True):
         if found.get(task) not in (None, label) and label is not None:
-            raise BadInput(f"task {task!r} is {found[task]!r} and {label!r}", file=file, value=label, expected="one label a task")
+            raise BadInput(
+                f"task {task!r} is {found[task]!r} and {label!r}", file=file, value=label, expected="one label a task"
+            )
         found[task] = label if label is not None else found.get(task)
     return found, file
 

@@ -14,22 +14,28 @@ from .core.fold import whole
 
 @dataclass
 class Sums:
-    pairs: float = whole()          # pairs of answers to the same task
-    equal: float = whole()          # of them, pairs that agree
-    unanimous: int = whole()        # tasks with several answers that all agree
-    several: int = whole()          # tasks with several answers
-    again: int = whole()            # answers of a worker beyond the first to the same task
+    pairs: float = whole()  # pairs of answers to the same task
+    equal: float = whole()  # of them, pairs that agree
+    unanimous: int = whole()  # tasks with several answers that all agree
+    several: int = whole()  # tasks with several answers
+    again: int = whole()  # answers of a worker beyond the first to the same task
 
 
 def look(shard: Shard, _) -> Sums:
     n = shard.per_task()
-    again = int(((shard.task[1:] == shard.task[:-1]) & (shard.worker[1:] == shard.worker[:-1])).sum()) if len(shard.worker) else 0
+    again = (
+        int(((shard.task[1:] == shard.task[:-1]) & (shard.worker[1:] == shard.worker[:-1])).sum())
+        if len(shard.worker)
+        else 0
+    )
     if shard.label is None:
         return Sums(float((n * (n - 1) / 2).sum()), 0.0, 0, int((n > 1).sum()), again)
     votes = shard.tally()
     equal = (votes * (votes - 1) / 2).sum(axis=1)
     pairs = n * (n - 1) / 2
-    return Sums(float(pairs.sum()), float(equal.sum()), int(((n > 1) & (equal == pairs)).sum()), int((n > 1).sum()), again)
+    return Sums(
+        float(pairs.sum()), float(equal.sum()), int(((n > 1) & (equal == pairs)).sum()), int((n > 1).sum()), again
+    )
 
 
 def inspected(data: Dataset) -> dict[str, Any]:
@@ -37,9 +43,14 @@ def inspected(data: Dataset) -> dict[str, Any]:
     answers = data.answers
     if answers is not None:
         effort, sums = answers.per_task(), answers.fold(look)
-        found |= {"scale": answers.scale, "tasks": len(answers.tasks), "tasks_answered": int((effort > 0).sum()),
-                  "workers": None if answers.workers is None else len(answers.workers), "answers": answers.n,
-                  "answers_per_task": spread(effort)}
+        found |= {
+            "scale": answers.scale,
+            "tasks": len(answers.tasks),
+            "tasks_answered": int((effort > 0).sum()),
+            "workers": None if answers.workers is None else len(answers.workers),
+            "answers": answers.n,
+            "answers_per_task": spread(effort),
+        }
         if answers.workers is not None:
             found["answers_per_worker"] = spread(answers.per_worker())
             found["repeated_answers"] = sums.again
@@ -57,7 +68,10 @@ def inspected(data: Dataset) -> dict[str, Any]:
         if answers is not None:
             found["truth_of_answered_tasks"] = sum(t is not None for t in data.items.truth_of(answers.tasks))
         if data.items.split is not None:
-            found["split"] = {str(row["split"]): row["len"] for row in data.items.split.group_by("split").len().sort("split").to_dicts()}
+            found["split"] = {
+                str(row["split"]): row["len"]
+                for row in data.items.split.group_by("split").len().sort("split").to_dicts()
+            }
     if data.workers is not None:
         found["worker_attributes"] = [c for c in data.workers.columns if c != "worker"]
     if data.notes is not None:
@@ -77,7 +91,9 @@ def odd(found: dict[str, Any]) -> list[str]:
     if found.get("answers_per_task", {}).get("max", 0) == 1 and found.get("answers"):
         said.append("no task has two answers: nothing here can tell workers apart")
     if found.get("repeated_answers"):
-        said.append(f"{found['repeated_answers']} answers repeat a worker on a task; all count (--repeats last, first or error)")
+        said.append(
+            f"{found['repeated_answers']} answers repeat a worker on a task; all count (--repeats last, first or error)"
+        )
     if found.get("classes") and (unused := [name for name, n in found["classes"].items() if n == 0]):
         said.append(f"{len(unused)} stated classes are never used: {', '.join(unused[:5])}")
     if found.get("classes") and len(found["classes"]) == 1:

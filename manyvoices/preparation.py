@@ -45,7 +45,13 @@ def streamable(source: Path, rules: Rules, options: dict[str, Any]) -> dict[str,
     """Columns by role if the file is a large plain CSV with nothing but task, worker and label."""
     from .methods.read._columns import find
 
-    if not source.is_file() or source.suffix != ".csv" or source.stat().st_size < LARGE or rules.repeats != "all" or rules.scale == "interval":
+    if (
+        not source.is_file()
+        or source.suffix != ".csv"
+        or source.stat().st_size < LARGE
+        or rules.repeats != "all"
+        or rules.scale == "interval"
+    ):
         return None
     with source.open("rb") as file:
         header = file.readline(1 << 16)
@@ -63,7 +69,9 @@ def streamed(source: Path, columns: dict[str, str], rules: Rules) -> Dataset:
     messages: list[str] = []
     raw = Raw("long", rows=pl.DataFrame(schema=dict.fromkeys(columns, pl.String)))
     folder = scratch()
-    log.info("scratch space: up to %.1f GB in %s (TMPDIR chooses another place)", source.stat().st_size / 1e9, folder.parent)
+    log.info(
+        "scratch space: up to %.1f GB in %s (TMPDIR chooses another place)", source.stat().st_size / 1e9, folder.parent
+    )
 
     def batches() -> Iterator[pl.DataFrame]:
         dropped.clear()
@@ -81,7 +89,11 @@ def streamed(source: Path, columns: dict[str, str], rules: Rules) -> Dataset:
     packing = Packing(len(tasks), len(workers), len(classes))
     if not packing.fits:
         raise ManyVoicesError("tasks x workers x classes is more than 2^63; read it without --on disk")
-    enums = {"task": pl.Enum(tasks.to_list()), "worker": pl.Enum(workers.to_list()), "label": pl.Enum(classes.to_list())}
+    enums = {
+        "task": pl.Enum(tasks.to_list()),
+        "worker": pl.Enum(workers.to_list()),
+        "label": pl.Enum(classes.to_list()),
+    }
     del seen
 
     size = np.zeros(len(tasks), np.int64)
@@ -91,7 +103,9 @@ def streamed(source: Path, columns: dict[str, str], rules: Rules) -> Dataset:
     with ExitStack() as stack:
         files = [stack.enter_context(path.open("wb")) for path in paths]
         for rows in batches():
-            task, worker, label = (rows[role].cast(enums[role]).to_physical().to_numpy() for role in ("task", "worker", "label"))
+            task, worker, label = (
+                rows[role].cast(enums[role]).to_physical().to_numpy() for role in ("task", "worker", "label")
+            )
             met, times = np.unique(task, return_counts=True)
             size[met] += times
             key = np.sort(packing.pack(task, worker, label))
@@ -127,5 +141,8 @@ class Distinct:
             self.all()
 
     def all(self) -> pl.Series:
-        self.merged, self.waiting = pl.concat([self.merged.rename(""), *(s.rename("") for s in self.waiting)]).unique(), []
+        self.merged, self.waiting = (
+            pl.concat([self.merged.rename(""), *(s.rename("") for s in self.waiting)]).unique(),
+            [],
+        )
         return self.merged

@@ -28,12 +28,22 @@ if TYPE_CHECKING:
 TABLES = (".csv", ".parquet", ".jsonl", ".npy")
 
 
-def aggregate_all(data: Dataset, source: str, asked: list[tuple[Method, dict]], options: dict[str, Any], mine: dict[str, Any], out: str | None,
-                  began: float, say: Callable[[str], None]) -> tuple[Any, str | None, list[Path], list[str]]:
+def aggregate_all(
+    data: Dataset,
+    source: str,
+    asked: list[tuple[Method, dict]],
+    options: dict[str, Any],
+    mine: dict[str, Any],
+    out: str | None,
+    began: float,
+    say: Callable[[str], None],
+) -> tuple[Any, str | None, list[Path], list[str]]:
     """Result rows, the text for stdout (None where files were written), the files, and notes."""
     folder = out is not None and is_folder(out)
     if data.answers is None:
-        raise BadInput("the data set has items but no answers", file=Path(source), expected="answers of workers about tasks")
+        raise BadInput(
+            "the data set has items but no answers", file=Path(source), expected="answers of workers about tasks"
+        )
     if mine["all_tasks"]:
         data = with_all_tasks(data)
     result: Any = {}
@@ -46,8 +56,16 @@ def aggregate_all(data: Dataset, source: str, asked: list[tuple[Method, dict]], 
             if shared in {o.name for o in method.options} and shared not in given:
                 given[shared] = mine[shared]
         start = time.time()
-        found = api.aggregate(data, method.name, **{name: mine[name] for name in ("gold", "probs", "labels", "start")}, **given)
-        table = found.table(soft=mine["soft"], ties=mine["ties"], seed=mine["seed"], min_prob=mine["min_prob"], answered=not mine["all_tasks"])
+        found = api.aggregate(
+            data, method.name, **{name: mine[name] for name in ("gold", "probs", "labels", "start")}, **given
+        )
+        table = found.table(
+            soft=mine["soft"],
+            ties=mine["ties"],
+            seed=mine["seed"],
+            min_prob=mine["min_prob"],
+            answered=not mine["all_tasks"],
+        )
         scores = scored(found, table, data)
         if len(asked) > 1:
             say(f"\n{method.name}")
@@ -56,9 +74,13 @@ def aggregate_all(data: Dataset, source: str, asked: list[tuple[Method, dict]], 
         notes += [line for line in said.splitlines() if "NOT converged" in line or line.startswith("ties:")]
         if folder:
             where = Path(out) / method.name if len(asked) > 1 else Path(out)  # type: ignore[arg-type]
-            manifest = {"command": ["aggregate", method.name], "options": given | {k: v for k, v in mine.items() if v not in (None, False)},
-                        "inputs": fingerprints(Path(source), [mine[k] for k in ("gold", "probs", "labels")]), "scores": scores,
-                        "seconds": {"read": round(start - began, 3), "fit": round(time.time() - start, 3)}}
+            manifest = {
+                "command": ["aggregate", method.name],
+                "options": given | {k: v for k, v in mine.items() if v not in (None, False)},
+                "inputs": fingerprints(Path(source), [mine[k] for k in ("gold", "probs", "labels")]),
+                "scores": scores,
+                "seconds": {"read": round(start - began, 3), "fit": round(time.time() - start, 3)},
+            }
             files += write_folder(found, table, where, data, manifest, mine["start"])
         elif mine["start"] is not None:
             changed = len(changes(mine["start"], found))
@@ -108,8 +130,16 @@ def with_all_tasks(data: Dataset) -> Dataset:
     tasks = Names.ordered([*answers.tasks, *more])
     task, worker, label = answers.rows()
     new = tasks.code(answers.tasks)[task]
-    wider = Answers.from_codes(new, worker, label, tasks=tasks, workers=answers.workers, classes=answers.classes, scale=answers.scale,
-                               count=answers.repeated())
+    wider = Answers.from_codes(
+        new,
+        worker,
+        label,
+        tasks=tasks,
+        workers=answers.workers,
+        classes=answers.classes,
+        scale=answers.scale,
+        count=answers.repeated(),
+    )
     notes = None if data.notes is None else data.notes[np.argsort(new, kind="stable")]
     return replace(data, answers=wider, notes=notes)
 
@@ -120,7 +150,11 @@ def scored(found: Consensus, table: pl.DataFrame, data: Dataset) -> dict[str, fl
         return {}
     truth = data.items.truth_of(found.tasks)
     if found.probs is None:
-        known = [(float(t), v) for t, v, n in zip(truth, found.value, found.n, strict=True) if t is not None and n > 0 and is_number(t)]  # type: ignore[arg-type]
+        known = [
+            (float(t), v)
+            for t, v, n in zip(truth, found.value, found.n, strict=True)
+            if t is not None and n > 0 and is_number(t)
+        ]  # type: ignore[arg-type]
         return {"mae": float(np.mean([abs(t - v) for t, v in known])), "truth": len(known)} if known else {}
     of = dict(zip(found.tasks, truth, strict=True))
     per_task: dict[str, list[float]] = {}
@@ -150,8 +184,14 @@ def report(found: Consensus, table: pl.DataFrame, scores: dict[str, float], ties
         from .kernels.skills import beta_interval
 
         low, high = beta_interval(np.array([share]), np.array([float(n)]))
-        lines.append(f"accuracy: {share:.4f} [{low[0]:.3f}, {high[0]:.3f}] on {n} tasks whose truth is known"
-                     + (f" ({scores['accuracy_labelled']:.4f} of the {int(scores['labelled'])} that have a label)" if "labelled" in scores else ""))
+        lines.append(
+            f"accuracy: {share:.4f} [{low[0]:.3f}, {high[0]:.3f}] on {n} tasks whose truth is known"
+            + (
+                f" ({scores['accuracy_labelled']:.4f} of the {int(scores['labelled'])} that have a label)"
+                if "labelled" in scores
+                else ""
+            )
+        )
     if "mae" in scores:
         lines.append(f"mean absolute error: {scores['mae']:.4g} on {int(scores['truth'])} tasks whose truth is known")
     return "\n".join(lines)
@@ -173,7 +213,7 @@ def write_table(found: Consensus, table: pl.DataFrame, out: Path, soft: bool) ->
     if "label" not in table.columns:
         values = table["value"].to_numpy()
     elif soft:
-        values = table.select(table.columns[-len(found.classes):]).to_numpy()
+        values = table.select(table.columns[-len(found.classes) :]).to_numpy()
     else:
         code = {name: k for k, name in enumerate(found.classes)}
         values = np.array([-1 if label is None else code[label] for label in table["label"].to_list()], np.int64)
@@ -182,10 +222,15 @@ def write_table(found: Consensus, table: pl.DataFrame, out: Path, soft: bool) ->
         with file.open("wb") as handle:
             np.save(handle, values)
 
-    return [put(out, save), put_text(out.with_suffix(".tasks.txt"), "".join(f"{task}\n" for task in table["task"].to_list()))]
+    return [
+        put(out, save),
+        put_text(out.with_suffix(".tasks.txt"), "".join(f"{task}\n" for task in table["task"].to_list())),
+    ]
 
 
-def write_folder(found: Consensus, table: pl.DataFrame, out: Path, data: Dataset, manifest: dict[str, Any], start: Any) -> list[Path]:
+def write_folder(
+    found: Consensus, table: pl.DataFrame, out: Path, data: Dataset, manifest: dict[str, Any], start: Any
+) -> list[Path]:
     """Everything a fit says; the manifest last, so that a folder that has one is whole."""
     files = [put(out / "labels.csv", table.write_csv), put(out / "tasks.csv", labels.task_table(found).write_csv)]
     if found.workers is not None:
@@ -195,11 +240,24 @@ def write_folder(found: Consensus, table: pl.DataFrame, out: Path, data: Dataset
     if start is not None:
         files.append(put(out / "changes.csv", changes(start, found).write_csv))
     files.append(found.save(out))
-    steps = [] if found.trace is None else [{"step": i, "holds": found.trace.holds, "value": v} for i, v in enumerate(found.trace.values, 1)]
+    steps = (
+        []
+        if found.trace is None
+        else [{"step": i, "holds": found.trace.holds, "value": v} for i, v in enumerate(found.trace.values, 1)]
+    )
     files.append(put_text(out / "metrics.jsonl", "".join(json.dumps(step) + "\n" for step in steps)))
-    whole = manifest | {"versions": versions(), "converged": found.converged, "when": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-                        "left_out": data.dropped, "notes": data.messages}
-    files.append(put_text(out / "manifest.json", json.dumps(whole, indent=1, sort_keys=True, ensure_ascii=False, default=str) + "\n"))
+    whole = manifest | {
+        "versions": versions(),
+        "converged": found.converged,
+        "when": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "left_out": data.dropped,
+        "notes": data.messages,
+    }
+    files.append(
+        put_text(
+            out / "manifest.json", json.dumps(whole, indent=1, sort_keys=True, ensure_ascii=False, default=str) + "\n"
+        )
+    )
     return files
 
 
@@ -210,8 +268,11 @@ def changes(start: Any, found: Consensus) -> pl.DataFrame:
     old = start if isinstance(start, Consensus) else Consensus.load(start)
     before = dict(zip(old.tasks, old.labels(), strict=True))
     known = dict(zip(old.tasks, old.n, strict=True))
-    rows = [(task, before.get(task) if known.get(task, 0) > 0 else None, after)
-            for task, after, n in zip(found.tasks, found.labels(), found.n, strict=True) if n > 0]
+    rows = [
+        (task, before.get(task) if known.get(task, 0) > 0 else None, after)
+        for task, after, n in zip(found.tasks, found.labels(), found.n, strict=True)
+        if n > 0
+    ]
     changed = [row for row in rows if row[1] != row[2]]
     return pl.DataFrame(changed, schema={"task": pl.String, "before": pl.String, "after": pl.String}, orient="row")
 
@@ -219,7 +280,11 @@ def changes(start: Any, found: Consensus) -> pl.DataFrame:
 def versions() -> dict[str, str]:
     from importlib.metadata import version
 
-    return {"manyvoices": __version__, "python": platform.python_version(), **{name: version(name) for name in ("numpy", "scipy", "polars")}}
+    return {
+        "manyvoices": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("numpy", "scipy", "polars")},
+    }
 
 
 def fingerprints(source: Path, more: list[str | None]) -> dict[str, str]:

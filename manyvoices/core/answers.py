@@ -21,13 +21,13 @@ SHARD_TASKS, SHARD_ANSWERS = 20_000, 200_000
 class Shard:
     """A block of whole tasks with codes of its own for the workers it meets, rows sorted by task, worker, label."""
 
-    tasks: slice                    # which tasks of the whole
-    workers: np.ndarray             # [w] local worker code -> worker of the whole, ascending
-    start: np.ndarray               # [t + 1] first row of each task
-    worker: np.ndarray              # [n] local codes
-    label: np.ndarray | None        # [n] class codes, or
-    value: np.ndarray | None        # [n] numbers on an interval scale
-    count: np.ndarray | None        # [n] how often the row was said; None = once
+    tasks: slice  # which tasks of the whole
+    workers: np.ndarray  # [w] local worker code -> worker of the whole, ascending
+    start: np.ndarray  # [t + 1] first row of each task
+    worker: np.ndarray  # [n] local codes
+    label: np.ndarray | None  # [n] class codes, or
+    value: np.ndarray | None  # [n] numbers on an interval scale
+    count: np.ndarray | None  # [n] how often the row was said; None = once
     classes: int
 
     def __post_init__(self):
@@ -55,7 +55,9 @@ class Shard:
         column *= self.classes
         column += self.label
         data = ones(len(column)) if self.count is None else self.count.astype(float)
-        return csr_array((data, column, self.start.astype(column.dtype)), shape=(self.size, len(self.workers) * self.classes))
+        return csr_array(
+            (data, column, self.start.astype(column.dtype)), shape=(self.size, len(self.workers) * self.classes)
+        )
 
     @cached_property
     def task(self) -> np.ndarray:
@@ -96,7 +98,9 @@ class Shard:
 
     def per_habit(self, x: np.ndarray | None = None) -> np.ndarray:
         """Sum of x [n] (or the number of answers) by worker and class said: [w, K]."""
-        return spread(self.weighted(x), self.said.indices, None, len(self.workers) * self.classes)[0].reshape(-1, self.classes)
+        return spread(self.weighted(x), self.said.indices, None, len(self.workers) * self.classes)[0].reshape(
+            -1, self.classes
+        )
 
     def weighted(self, x: np.ndarray | None) -> np.ndarray:
         """x counted as often as its row was said."""
@@ -165,10 +169,19 @@ class Answers:
     store: Store
 
     @classmethod
-    def from_rows(cls, rows: Iterable[tuple[str, str, Any]], *, tasks: Iterable[str] = (), workers: Iterable[str] = (),
-                  classes: Iterable[str] | None = None, scale: str = "nominal") -> Answers:
+    def from_rows(
+        cls,
+        rows: Iterable[tuple[str, str, Any]],
+        *,
+        tasks: Iterable[str] = (),
+        workers: Iterable[str] = (),
+        classes: Iterable[str] | None = None,
+        scale: str = "nominal",
+    ) -> Answers:
         """From (task, worker, label) triples; names not in the rows may be stated besides."""
-        task, worker, label = (list(column) for column in zip(*rows, strict=True)) if (rows := list(rows)) else ([], [], [])
+        task, worker, label = (
+            (list(column) for column in zip(*rows, strict=True)) if (rows := list(rows)) else ([], [], [])
+        )
         task_names, worker_names = Names.ordered([*task, *tasks]), Names.ordered([*worker, *workers])
         if scale == "interval":
             class_names, said = Names([]), np.array(label, float)
@@ -179,19 +192,38 @@ class Answers:
             if (unknown := next((x for x in label if x not in class_names), None)) is not None:
                 raise BadInput(f"label {unknown!r}", value=unknown, expected=f"one of {', '.join(class_names)}")
             said = class_names.code(label)
-        return cls.from_codes(task_names.code(task), worker_names.code(worker), said, tasks=task_names, workers=worker_names,
-                              classes=class_names, scale=scale)
+        return cls.from_codes(
+            task_names.code(task),
+            worker_names.code(worker),
+            said,
+            tasks=task_names,
+            workers=worker_names,
+            classes=class_names,
+            scale=scale,
+        )
 
     @classmethod
-    def from_codes(cls, task: np.ndarray, worker: np.ndarray | None, label: np.ndarray, *, tasks: Names, workers: Names | None,
-                   classes: Names, scale: str = "nominal", count: np.ndarray | None = None) -> Answers:
+    def from_codes(
+        cls,
+        task: np.ndarray,
+        worker: np.ndarray | None,
+        label: np.ndarray,
+        *,
+        tasks: Names,
+        workers: Names | None,
+        classes: Names,
+        scale: str = "nominal",
+        count: np.ndarray | None = None,
+    ) -> Answers:
         """From code arrays in any order; checked here and nowhere later."""
         if scale not in SCALES:
             raise ValueError(f"scale {scale!r} is not one of {', '.join(SCALES)}")
         worker = np.zeros(len(task), np.int32) if workers is None else worker
         known = max(1, len(workers)) if workers is not None else 1
         if len({len(task), len(worker), len(label), len(task if count is None else count)}) > 1:
-            raise ValueError(f"{len(task)} tasks, {len(worker)} workers, {len(label)} labels: expected one of each per answer")
+            raise ValueError(
+                f"{len(task)} tasks, {len(worker)} workers, {len(label)} labels: expected one of each per answer"
+            )
         _check("task", task, len(tasks))
         _check("worker", worker, known)
         if scale == "interval":
@@ -204,7 +236,10 @@ class Answers:
         start = np.zeros(len(tasks) + 1, np.int64)
         np.cumsum(np.bincount(task, minlength=len(tasks)), out=start[1:])
         rows = [(a, b, slice(int(start[a]), int(start[b]))) for a, b in cuts(start)]
-        shards = [shard_of(a, b, start, worker[r], label[r], None if count is None else count[r], known, len(classes)) for a, b, r in rows]
+        shards = [
+            shard_of(a, b, start, worker[r], label[r], None if count is None else count[r], known, len(classes))
+            for a, b, r in rows
+        ]
         return cls(tasks, workers, classes, scale, n, Here(shards))
 
     def fold(self, step: Callable, params: Any = None) -> Any:
@@ -245,8 +280,16 @@ class Answers:
         """The answers where the mask over `rows()` is true; tasks, workers and classes stay the same."""
         task, worker, label = (column[mask] for column in self.rows())
         count = self.repeated()
-        kept = Answers.from_codes(task, worker, label, tasks=self.tasks, workers=self.workers, classes=self.classes,
-                                  scale=self.scale, count=None if count is None else count[mask])
+        kept = Answers.from_codes(
+            task,
+            worker,
+            label,
+            tasks=self.tasks,
+            workers=self.workers,
+            classes=self.classes,
+            scale=self.scale,
+            count=None if count is None else count[mask],
+        )
         return replace(self, n=kept.n, store=kept.store)
 
 
@@ -338,13 +381,29 @@ def cuts(start: np.ndarray) -> list[tuple[int, int]]:
     return found or [(0, 0)]
 
 
-def shard_of(a: int, b: int, start: np.ndarray, worker: np.ndarray, label: np.ndarray, count: np.ndarray | None, workers: int,
-             classes: int) -> Shard:
+def shard_of(
+    a: int,
+    b: int,
+    start: np.ndarray,
+    worker: np.ndarray,
+    label: np.ndarray,
+    count: np.ndarray | None,
+    workers: int,
+    classes: int,
+) -> Shard:
     """The shard of tasks a to b from their own sorted rows; `start` is that of all tasks."""
     who, local = local_codes(worker, workers)
     interval = np.issubdtype(label.dtype, np.floating)
-    return Shard(tasks=slice(a, b), workers=who, start=(start[a:b + 1] - start[a]).astype(np.int32), worker=local,
-                 label=None if interval else label, value=label if interval else None, count=count, classes=classes)
+    return Shard(
+        tasks=slice(a, b),
+        workers=who,
+        start=(start[a : b + 1] - start[a]).astype(np.int32),
+        worker=local,
+        label=None if interval else label,
+        value=label if interval else None,
+        count=count,
+        classes=classes,
+    )
 
 
 def local_codes(worker: np.ndarray, workers: int) -> tuple[np.ndarray, np.ndarray]:

@@ -40,7 +40,7 @@ class Crowd:
 class Tables(Crowd):
     """confusions[w, k, l] = P(worker w says l | truth k); with `table`, worker w uses tables[table[w]] (pooled, clusters)."""
 
-    tables: np.ndarray               # [M, K, K]
+    tables: np.ndarray  # [M, K, K]
     table: np.ndarray | None = None  # [W]
     known: np.ndarray | None = None  # [W]
 
@@ -95,7 +95,7 @@ class Ability(Crowd):
     """Worker w is right about task i with probability sigma(ability[w] * exp(ease[i])); errors hit other classes alike."""
 
     ability: np.ndarray  # [W]
-    ease: np.ndarray     # [T]
+    ease: np.ndarray  # [T]
     known: np.ndarray | None = None
 
     def says(self, probs, task, worker):
@@ -123,9 +123,9 @@ class Shares(Crowd):
 class Line(Crowd):
     """A number: bias[w] + scale[w] * z + noise[w] * N(0, 1), z ~ N(mean, var) of the task. `says` gives its mean and sd: [n, 2]."""
 
-    mean: np.ndarray   # [T]
-    var: np.ndarray    # [T]
-    bias: np.ndarray   # [W]
+    mean: np.ndarray  # [T]
+    var: np.ndarray  # [T]
+    bias: np.ndarray  # [W]
     scale: np.ndarray  # [W]
     noise: np.ndarray  # [W]
     known: np.ndarray | None = None

@@ -57,13 +57,21 @@ def coded(raw: Raw, rules: Rules) -> Dataset:
     workers = raw.workers
     if workers is not None and rules.hash_workers:
         workers = hashed(workers, rules.hash_key)
-    return Dataset(answers, items, workers, notes, raw.format, dict(raw.about), messages, {k: v for k, v in dropped.items() if v})
+    return Dataset(
+        answers, items, workers, notes, raw.format, dict(raw.about), messages, {k: v for k, v in dropped.items() if v}
+    )
 
 
-def answers_of(rows: pl.DataFrame, raw: Raw, rules: Rules, scale: str, dropped: dict, messages: list) -> tuple[Answers, pl.DataFrame | None]:
+def answers_of(
+    rows: pl.DataFrame, raw: Raw, rules: Rules, scale: str, dropped: dict, messages: list
+) -> tuple[Answers, pl.DataFrame | None]:
     total = len(rows)
     named = "worker" in rows.columns
-    if rules.exclude_workers and named and (unknown := sorted(set(rules.exclude_workers) - set(rows["worker"].unique().to_list()))):
+    if (
+        rules.exclude_workers
+        and named
+        and (unknown := sorted(set(rules.exclude_workers) - set(rows["worker"].unique().to_list())))
+    ):
         messages.append(f"{len(unknown)} workers to exclude have no answers: {', '.join(unknown[:5])}")
     rows = cleaned(rows, raw, rules, dropped)
     if named:
@@ -80,12 +88,16 @@ def answers_of(rows: pl.DataFrame, raw: Raw, rules: Rules, scale: str, dropped: 
         rows = hashed(rows, rules.hash_key)
     rows = counted(rows, raw)
     task_names, task = codes(rows["task"], raw.tasks)
-    worker_names, worker = codes(rows["worker"], () if rules.hash_workers else raw.worker_ids) if named else (None, None)
+    worker_names, worker = (
+        codes(rows["worker"], () if rules.hash_workers else raw.worker_ids) if named else (None, None)
+    )
     label = rows["label"].to_numpy() if scale == "interval" else coded_by(rows["label"], classes.to_list())
     count = rows["count"].cast(pl.Int64).to_numpy() if "count" in rows.columns else None
     if not named:
         messages.append("nobody is named in these answers: only methods that count votes can use them")
-    answers = Answers.from_codes(task, worker, label, tasks=task_names, workers=worker_names, classes=classes, scale=scale, count=count)
+    answers = Answers.from_codes(
+        task, worker, label, tasks=task_names, workers=worker_names, classes=classes, scale=scale, count=count
+    )
     extra = [name for name in rows.columns if name not in ("task", "worker", "label", "count")]
     if not extra:
         return answers, None
@@ -129,7 +141,9 @@ def without_missing(rows: pl.DataFrame, raw: Raw, rules: Rules, dropped: dict) -
     if rules.missing:
         absent |= pl.col("label").cast(pl.String).is_in(list(rules.missing))
     if rules.strict and rows.select(absent.any()).item():
-        raise BadInput("the label is missing", **place(raw, first_row(raw, absent)), expected="a label in every row (--strict)")
+        raise BadInput(
+            "the label is missing", **place(raw, first_row(raw, absent)), expected="a label in every row (--strict)"
+        )
     return left_out(rows, absent, "missing label", dropped)
 
 
@@ -141,8 +155,12 @@ def one_each(rows: pl.DataFrame, raw: Raw, rules: Rules, dropped: dict, messages
         again = raw.rows.with_row_index("row at").filter(pl.struct(pair).is_duplicated())
         task, worker = again["task"][0], again["worker"][0]
         second = again.filter((pl.col("task") == task) & (pl.col("worker") == worker))["row at"][1]
-        raise BadInput(f"worker {worker!r} answers task {task!r} again", **place(raw, int(second)), value=worker,
-                       expected="one answer each (or --repeats all, first or last)")
+        raise BadInput(
+            f"worker {worker!r} answers task {task!r} again",
+            **place(raw, int(second)),
+            value=worker,
+            expected="one answer each (or --repeats all, first or last)",
+        )
     if rules.repeats in ("first", "last") and distinct != len(rows):
         kept = rows.unique(pair, keep=rules.repeats, maintain_order=True)  # type: ignore[arg-type]
         dropped[f"repeated, not the {rules.repeats}"] = len(rows) - len(kept)
@@ -158,36 +176,59 @@ def numbers(rows: pl.DataFrame, raw: Raw) -> pl.DataFrame:
     wrong = ~value.is_finite().fill_null(False)
     if wrong.any():
         text = str(rows["label"].filter(wrong)[0])
-        raise BadInput(f"label {text!r} is not a number", **place(raw, first_row(raw, pl.col("label").cast(pl.String) == text)), value=text,
-                       expected="finite numbers on an interval scale")
+        raise BadInput(
+            f"label {text!r} is not a number",
+            **place(raw, first_row(raw, pl.col("label").cast(pl.String) == text)),
+            value=text,
+            expected="finite numbers on an interval scale",
+        )
     return rows.with_columns(label=value)
 
 
 def classes_of(rows: pl.DataFrame, raw: Raw, rules: Rules, scale: str, messages: list) -> Names:
     seen = rows["label"].unique().to_list()
     renamed = dict(rules.map_labels)
-    stated = rules.classes if rules.classes is not None else raw.classes and [renamed.get(name, name) for name in raw.classes]
+    stated = (
+        rules.classes
+        if rules.classes is not None
+        else raw.classes and [renamed.get(name, name) for name in raw.classes]
+    )
     if stated is not None:
         stated = list(dict.fromkeys(stated))
         if unknown := in_order(set(seen) - set(stated)):
             known = ", ".join(stated[:12]) + (", ..." if len(stated) > 12 else "")
             at = first_row(raw, pl.col("label").cast(pl.String) == unknown[0]) if not rules.map_labels else None
-            raise BadInput(f"label {unknown[0]!r} is not one of the classes", **({} if at is None else place(raw, at)), value=unknown[0],
-                           expected=f"{known} (or --classes, --map-labels, --missing)")
-        return Names(stated if scale == "ordinal" else in_order(stated))  # the order stated is what an ordinal scale means
+            raise BadInput(
+                f"label {unknown[0]!r} is not one of the classes",
+                **({} if at is None else place(raw, at)),
+                value=unknown[0],
+                expected=f"{known} (or --classes, --map-labels, --missing)",
+            )
+        return Names(
+            stated if scale == "ordinal" else in_order(stated)
+        )  # the order stated is what an ordinal scale means
     if len(seen) > rules.classes_limit:
-        raise BadInput(f"{len(seen)} different labels", value=len(seen),
-                       expected=f"at most {rules.classes_limit}; is this the label column? (--label NAME, --scale interval, or --classes-limit N)")
+        raise BadInput(
+            f"{len(seen)} different labels",
+            value=len(seen),
+            expected=f"at most {rules.classes_limit}; is this the label column? "
+            "(--label NAME, --scale interval, or --classes-limit N)",
+        )
     if alike := spelled_alike(seen):
-        messages.append("labels that look like spellings of one another: " + "; ".join(" = ".join(map(repr, group)) for group in alike[:5])
-                        + " (one class each; join them with --map-labels)")
+        messages.append(
+            "labels that look like spellings of one another: "
+            + "; ".join(" = ".join(map(repr, group)) for group in alike[:5])
+            + " (one class each; join them with --map-labels)"
+        )
     return Names.ordered(seen)
 
 
 def spelled_alike(labels: Iterable[str]) -> list[list[str]]:
     groups: dict[str, list[str]] = {}
     for label in labels:
-        key = " ".join(unicodedata.normalize("NFKC", label).casefold().replace("_", " ").replace("-", " ").split()).strip(" .,;:!?\"'")
+        key = " ".join(
+            unicodedata.normalize("NFKC", label).casefold().replace("_", " ").replace("-", " ").split()
+        ).strip(" .,;:!?\"'")
         groups.setdefault(key or label, []).append(label)
     return sorted(sorted(group) for group in groups.values() if len(group) > 1)
 
@@ -199,7 +240,12 @@ def counted(rows: pl.DataFrame, raw: Raw) -> pl.DataFrame:
     number = rows["count"].cast(pl.Int64, strict=False)
     if (wrong := (number.is_null() | (number < 0)).fill_null(True)).any():
         text = str(rows["count"].filter(wrong)[0])
-        raise BadInput(f"count {text!r}", **place(raw, first_row(raw, pl.col("count").cast(pl.String) == text)), value=text, expected="0, 1, 2, ...")
+        raise BadInput(
+            f"count {text!r}",
+            **place(raw, first_row(raw, pl.col("count").cast(pl.String) == text)),
+            value=text,
+            expected="0, 1, 2, ...",
+        )
     return rows.with_columns(count=number).filter(number > 0)
 
 
@@ -217,7 +263,9 @@ def hashed(table: pl.DataFrame, key: str) -> pl.DataFrame:
     """Worker ids as a keyed hash; the same key gives the same ids again."""
     secret = key.encode()
     old = table["worker"].unique().drop_nulls().to_list()
-    new = ["h" + hmac.new(secret, name.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:16] for name in old]
+    new = [
+        "h" + hmac.new(secret, name.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:16] for name in old
+    ]
     return table.with_columns(pl.col("worker").replace(old, new))
 
 

@@ -34,20 +34,20 @@ class Consensus:
     tasks: Names
     classes: Names
     workers: Names | None
-    n: np.ndarray                          # [T] answers of each task
-    probs: np.ndarray | None               # [T, K]
+    n: np.ndarray  # [T] answers of each task
+    probs: np.ndarray | None  # [T, K]
     channel: Channel
     scale: str = "nominal"
-    chosen: np.ndarray | None = None       # [T] codes where they are not the most probable ones; -1 = no label
-    note: str = ""                         # why a task has no label
-    value: np.ndarray | None = None        # [T]
-    low: np.ndarray | None = None          # [T]
-    high: np.ndarray | None = None         # [T]
-    prior: np.ndarray | None = None        # [K]
+    chosen: np.ndarray | None = None  # [T] codes where they are not the most probable ones; -1 = no label
+    note: str = ""  # why a task has no label
+    value: np.ndarray | None = None  # [T]
+    low: np.ndarray | None = None  # [T]
+    high: np.ndarray | None = None  # [T]
+    prior: np.ndarray | None = None  # [K]
     skill: Scores | None = None
     difficulty: Scores | None = None
     trace: Trace | None = None
-    converged: bool | None = None          # None: nothing to converge
+    converged: bool | None = None  # None: nothing to converge
 
     def __post_init__(self):
         for array in (self.n, self.probs, self.chosen, self.value, self.low, self.high, self.prior):
@@ -63,7 +63,9 @@ class Consensus:
             found["channel"] = Shares(votes / votes.sum(axis=1, keepdims=True))
         elif hasattr(found["channel"], "known") and not (busy := answers.per_worker() > 0).all():
             found["channel"] = replace(found["channel"], known=busy)
-        return cls(tasks=answers.tasks, classes=answers.classes, workers=answers.workers, scale=answers.scale, n=n, **found)
+        return cls(
+            tasks=answers.tasks, classes=answers.classes, workers=answers.workers, scale=answers.scale, n=n, **found
+        )
 
     @property
     def confusions(self) -> np.ndarray | None:
@@ -91,8 +93,15 @@ class Consensus:
         total = said.sum(axis=1, keepdims=True)
         return np.where(total > 0, said / np.where(total > 0, total, 1), 1 / max(said.shape[1], 1))
 
-    def table(self, *, soft: bool = False, ties: str = "lowest", seed: int = 0, min_prob: float | None = None,
-              answered: bool = True) -> pl.DataFrame:
+    def table(
+        self,
+        *,
+        soft: bool = False,
+        ties: str = "lowest",
+        seed: int = 0,
+        min_prob: float | None = None,
+        answered: bool = True,
+    ) -> pl.DataFrame:
         """The label table of contract.md: task, label, prob, n (or task, value, low, high, n)."""
         from .labels import label_table
 
@@ -116,12 +125,24 @@ class Consensus:
             if (names := getattr(self, name)) is not None:
                 held[f"{name}.data"] = np.frombuffer(names.data, np.uint8)
                 held[f"{name}.offsets"] = names.offsets
-        about: dict[str, Any] = {"channel": type(self.channel).__name__, "scale": self.scale, "note": self.note, "converged": self.converged}
+        about: dict[str, Any] = {
+            "channel": type(self.channel).__name__,
+            "scale": self.scale,
+            "note": self.note,
+            "converged": self.converged,
+        }
         if self.trace:
-            about["trace"] = {"values": list(self.trace.values), "holds": self.trace.holds, "monotone": self.trace.monotone}
+            about["trace"] = {
+                "values": list(self.trace.values),
+                "holds": self.trace.holds,
+                "monotone": self.trace.monotone,
+            }
         for name in ("skill", "difficulty"):
             if (scores := getattr(self, name)) is not None:
-                about[name] = {"score": scores.score, "note": scores.note if isinstance(scores.note, str) else list(scores.note)}
+                about[name] = {
+                    "score": scores.score,
+                    "note": scores.note if isinstance(scores.note, str) else list(scores.note),
+                }
                 for column in ("value", "low", "high", "n"):
                     if (array := getattr(scores, column)) is not None:
                         held[f"{name}.{column}"] = array
@@ -129,7 +150,11 @@ class Consensus:
         def write(file: Path) -> None:
             from safetensors.numpy import save_file
 
-            save_file({key: np.ascontiguousarray(array) for key, array in held.items()}, file, {"consensus": json.dumps(about)})
+            save_file(
+                {key: np.ascontiguousarray(array) for key, array in held.items()},
+                file,
+                {"consensus": json.dumps(about)},
+            )
 
         return put(Path(path) / "model.safetensors", write)
 
@@ -159,11 +184,24 @@ class Consensus:
 
         kind = KINDS[about["channel"]]
         channel = kind(**{key.split(".", 1)[1]: array for key, array in held.items() if key.startswith("channel.")})
-        trace = Trace(tuple(about["trace"]["values"]), about["trace"]["holds"], about["trace"]["monotone"]) if "trace" in about else None
-        return cls(tasks=tasks, classes=classes, workers=workers, channel=channel, scale=about["scale"], note=about["note"],
-                   converged=about["converged"], trace=trace, skill=scores("skill", "worker", workers),
-                   difficulty=scores("difficulty", "task", tasks),
-                   **{name: held.get(name) for name in ("n", "probs", "chosen", "value", "low", "high", "prior")})  # type: ignore[arg-type]
+        trace = (
+            Trace(tuple(about["trace"]["values"]), about["trace"]["holds"], about["trace"]["monotone"])
+            if "trace" in about
+            else None
+        )
+        return cls(
+            tasks=tasks,
+            classes=classes,
+            workers=workers,
+            channel=channel,
+            scale=about["scale"],
+            note=about["note"],
+            converged=about["converged"],
+            trace=trace,
+            skill=scores("skill", "worker", workers),
+            difficulty=scores("difficulty", "task", tasks),
+            **{name: held.get(name) for name in ("n", "probs", "chosen", "value", "low", "high", "prior")},
+        )  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         from .labels import summary

@@ -51,9 +51,9 @@ class Dataset:
 
     answers: Answers | None
     items: Items | None
-    workers: pl.DataFrame | None       # worker and attributes
-    notes: pl.DataFrame | None         # further columns of the answers, one row each in the order of `answers.rows()`
+    workers: pl.DataFrame | None  # worker and attributes
+    notes: pl.DataFrame | None  # further columns of the answers, one row each in the order of `answers.rows()`
     format: str
-    about: dict                        # what the files say about themselves
-    messages: list[str]                # what a user should know about the reading
-    dropped: dict[str, int]            # reason -> number of rows
+    about: dict  # what the files say about themselves
+    messages: list[str]  # what a user should know about the reading
+    dropped: dict[str, int]  # reason -> number of rows

@@ -19,8 +19,15 @@ class BadInput(ManyVoicesError, ValueError):
 
     code = 3
 
-    def __init__(self, message: str, *, file: str | Path | None = None, line: int | None = None,
-                 value: Any = None, expected: str | None = None):
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | Path | None = None,
+        line: int | None = None,
+        value: Any = None,
+        expected: str | None = None,
+    ):
         self.message, self.file, self.line, self.value, self.expected = message, file, line, value, expected
         place = "" if file is None else f"{file}: " if line is None else f"{file}, line {line}: "
         tail = "" if expected is None else f"; expected {expected}"

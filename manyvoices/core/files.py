@@ -71,4 +71,6 @@ def check_writable(path: Path) -> None:
     """Say before the work that its result will have no place."""
     there = next(place for place in (path, *path.absolute().parents) if place.exists())
     if (there != path and not there.is_dir()) or not os.access(there, os.W_OK):
-        raise NotWritable(f"cannot write {path}: {there} is {'not writable' if there.is_dir() else 'a file'}; choose another place with -o")
+        raise NotWritable(
+            f"cannot write {path}: {there} is {'not writable' if there.is_dir() else 'a file'}; choose another place with -o"
+        )

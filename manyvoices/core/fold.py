@@ -79,7 +79,9 @@ def total(parts, tasks: int, workers: int, empty: Callable = np.empty) -> Any:
                 elif where == "task":
                     sums[name] = empty((tasks, *piece.shape[1:]), piece.dtype)
                 else:
-                    sums[name] = np.zeros_like(piece, shape=(workers, *piece.shape[1:]))  # laid out in memory like the pieces
+                    sums[name] = np.zeros_like(
+                        piece, shape=(workers, *piece.shape[1:])
+                    )  # laid out in memory like the pieces
         for name, where in rows.items():
             piece = getattr(part, name)
             if piece is None:

@@ -20,10 +20,10 @@ class Items:
 
     ids: Names
     classes: Names
-    truth: np.ndarray                   # [n]
-    table: pl.DataFrame | None          # task and its content columns, for the items that have any
-    arrays: Path | None                 # images.npz or features.npy
-    split: pl.DataFrame | None          # task, split
+    truth: np.ndarray  # [n]
+    table: pl.DataFrame | None  # task and its content columns, for the items that have any
+    arrays: Path | None  # images.npz or features.npy
+    split: pl.DataFrame | None  # task, split
 
     def __post_init__(self):
         self.truth.setflags(write=False)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 TIES = {"lowest": "to the first class; --ties random or all", "random": "drawn", "all": "a row for each class"}
 
 
-def label_table(found: Consensus, *, soft: bool, ties: str, seed: int, min_prob: float | None, answered: bool) -> pl.DataFrame:
+def label_table(
+    found: Consensus, *, soft: bool, ties: str, seed: int, min_prob: float | None, answered: bool
+) -> pl.DataFrame:
     import polars as pl
 
     rows = np.flatnonzero(found.n > 0) if answered else np.arange(len(found.tasks))
@@ -24,7 +26,10 @@ def label_table(found: Consensus, *, soft: bool, ties: str, seed: int, min_prob:
     if found.probs is None:
         assert found.value is not None
         columns = {"task": pl.Series(task[rows].tolist(), dtype=pl.String), "value": found.value[rows]}
-        columns |= {name: np.full(len(rows), np.nan) if side is None else side[rows] for name, side in (("low", found.low), ("high", found.high))}
+        columns |= {
+            name: np.full(len(rows), np.nan) if side is None else side[rows]
+            for name, side in (("low", found.low), ("high", found.high))
+        }
         return pl.DataFrame(columns | {"n": found.n[rows]}).with_columns(pl.col("value", "low", "high").fill_nan(None))
     rows, codes = choose(found, rows, ties, seed)
     probs = found.probs[rows]
@@ -35,8 +40,14 @@ def label_table(found: Consensus, *, soft: bool, ties: str, seed: int, min_prob:
         notes = np.where((prob < min_prob) & (codes >= 0), "needs review", notes)
         codes = np.where(prob < min_prob, -1, codes)
     names = np.array([*found.classes, None], object)
-    table = pl.DataFrame({"task": pl.Series(task[rows].tolist(), dtype=pl.String), "label": pl.Series(names[codes].tolist(), dtype=pl.String),
-                          "prob": prob, "n": found.n[rows]})
+    table = pl.DataFrame(
+        {
+            "task": pl.Series(task[rows].tolist(), dtype=pl.String),
+            "label": pl.Series(names[codes].tolist(), dtype=pl.String),
+            "prob": prob,
+            "n": found.n[rows],
+        }
+    )
     if (found.chosen is not None and found.note) or min_prob is not None:
         table = table.with_columns(note=pl.Series(notes.tolist(), dtype=pl.String).replace("", None))
     if soft:
@@ -58,7 +69,9 @@ def choose(found: Consensus, rows: np.ndarray, ties: str, seed: int) -> tuple[np
     codes = codes.copy()
     for row in np.flatnonzero(best.sum(axis=1) > 1):
         tied = np.flatnonzero(best[row])
-        drawn = hashlib.blake2b(f"{seed}\0{found.tasks[rows[row]]}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        drawn = hashlib.blake2b(
+            f"{seed}\0{found.tasks[rows[row]]}".encode("utf-8", "surrogatepass"), digest_size=8
+        ).digest()
         codes[row] = tied[int.from_bytes(drawn, "little") % len(tied)]
     return rows, codes
 
@@ -71,11 +84,23 @@ def worker_table(found: Consensus, n: np.ndarray) -> pl.DataFrame:
     rows = len(found.workers)
     if found.skill is None:
         nothing = pl.Series([None] * rows, dtype=pl.Float64)
-        columns = {"skill": nothing, "low": nothing, "high": nothing, "note": ["the method has no model of workers"] * rows}
-        return pl.DataFrame({"worker": found.workers.to_list(), "n": n, **columns}, schema_overrides={"worker": pl.String, "note": pl.String})
+        columns = {
+            "skill": nothing,
+            "low": nothing,
+            "high": nothing,
+            "note": ["the method has no model of workers"] * rows,
+        }
+        return pl.DataFrame(
+            {"worker": found.workers.to_list(), "n": n, **columns},
+            schema_overrides={"worker": pl.String, "note": pl.String},
+        )
     scores = found.skill.to_polars()
-    note = pl.when(pl.Series(n) == 0).then(pl.lit("no answers")).otherwise(pl.col("note").replace("", None)).alias("note")
-    return scores.select(worker="name", n=pl.Series(n), skill="value", low="low", high="high", note="note").with_columns(note)
+    note = (
+        pl.when(pl.Series(n) == 0).then(pl.lit("no answers")).otherwise(pl.col("note").replace("", None)).alias("note")
+    )
+    return scores.select(
+        worker="name", n=pl.Series(n), skill="value", low="low", high="high", note="note"
+    ).with_columns(note)
 
 
 def task_table(found: Consensus) -> pl.DataFrame:
@@ -84,9 +109,13 @@ def task_table(found: Consensus) -> pl.DataFrame:
 
     if found.difficulty is None:
         nothing = pl.Series([None] * len(found.tasks), dtype=pl.Float64)
-        return pl.DataFrame({"task": found.tasks.to_list(), "n": found.n, "difficulty": nothing, "low": nothing, "high": nothing},
-                            schema_overrides={"task": pl.String})
-    return found.difficulty.to_polars().select(task="name", n=pl.Series(found.n), difficulty="value", low="low", high="high")
+        return pl.DataFrame(
+            {"task": found.tasks.to_list(), "n": found.n, "difficulty": nothing, "low": nothing, "high": nothing},
+            schema_overrides={"task": pl.String},
+        )
+    return found.difficulty.to_polars().select(
+        task="name", n=pl.Series(found.n), difficulty="value", low="low", high="high"
+    )
 
 
 def confusion_table(found: Consensus) -> pl.DataFrame | None:
@@ -100,29 +129,49 @@ def confusion_table(found: Consensus) -> pl.DataFrame | None:
     truth = np.tile(np.repeat(np.arange(classes), classes), workers)
     label = np.tile(np.arange(classes), workers * classes)
     who = pl.Series(found.workers.to_list(), dtype=pl.String)
-    return pl.DataFrame({"worker": who.gather(np.repeat(np.arange(workers), classes * classes)), "truth": names.gather(truth),
-                         "label": names.gather(label), "prob": confusions.ravel()})
+    return pl.DataFrame(
+        {
+            "worker": who.gather(np.repeat(np.arange(workers), classes * classes)),
+            "truth": names.gather(truth),
+            "label": names.gather(label),
+            "prob": confusions.ravel(),
+        }
+    )
 
 
 def summary(found: Consensus, table: pl.DataFrame | None = None, ties: str = "lowest") -> str:
     """A few lines about a result; counts are those of the table that was written, where there is one."""
     answered = found.n > 0
-    lines = [f"{answered.sum()} tasks labelled from {found.n.sum()} answers"
-             + ("" if found.workers is None else f" of {len(found.workers)} workers")
-             + (f" in {len(found.classes)} classes" if found.probs is not None else "")]
+    lines = [
+        f"{answered.sum()} tasks labelled from {found.n.sum()} answers"
+        + ("" if found.workers is None else f" of {len(found.workers)} workers")
+        + (f" in {len(found.classes)} classes" if found.probs is not None else "")
+    ]
     if found.probs is not None and len(found.classes):
         labels = found.labels() if table is None else table["label"].to_list()
         counts = Counter(label for label in labels if label is not None)
         most = counts.most_common(8)
-        lines.append("labels: " + (", ".join(f"{name} {n}" for name, n in most) or "none") + (", ..." if len(counts) > 8 else ""))
+        lines.append(
+            "labels: " + (", ".join(f"{name} {n}" for name, n in most) or "none") + (", ..." if len(counts) > 8 else "")
+        )
         if missing := sum(label is None for label in labels):
-            why = found.note if table is None or "note" not in table.columns else "; ".join(table["note"].drop_nulls().unique().sort())
+            why = (
+                found.note
+                if table is None or "note" not in table.columns
+                else "; ".join(table["note"].drop_nulls().unique().sort())
+            )
             lines.append(f"no label: {missing} ({why})")
         probs = found.probs[answered]
         tied = int(((probs >= probs.max(axis=1, keepdims=True) - 1e-9).sum(axis=1) > 1).sum()) if len(probs) else 0
         if tied and found.chosen is None:
             lines.append(f"ties: {tied} ({TIES[ties]})")
     if found.trace is not None and found.trace.values:
-        state = "" if found.converged is None else ", converged" if found.converged else ", NOT converged (raise --iterations)"
+        state = (
+            ""
+            if found.converged is None
+            else ", converged"
+            if found.converged
+            else ", NOT converged (raise --iterations)"
+        )
         lines.append(f"{found.trace.holds}: {found.trace.values[-1]:.6g} after {len(found.trace.values)} steps{state}")
     return "\n".join(lines)

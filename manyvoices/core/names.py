@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class Names(Sequence[str]):
         if isinstance(code, slice):
             return [self[i] for i in range(*code.indices(len(self)))]
         code = range(len(self))[code]  # negative codes count from the end, others raise IndexError
-        return self.data[self.offsets[code]:self.offsets[code + 1]].decode("utf-8", "surrogatepass")
+        return self.data[self.offsets[code] : self.offsets[code + 1]].decode("utf-8", "surrogatepass")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.to_list())
@@ -47,7 +48,7 @@ class Names(Sequence[str]):
     def to_list(self) -> list[str]:
         if self.data.isascii():
             text, cut = self.data.decode("ascii"), self.offsets.tolist()
-            return [text[a:b] for a, b in zip(cut, cut[1:], strict=False)]
+            return [text[a:b] for a, b in pairwise(cut)]
         return [self[i] for i in range(len(self))]
 
     @cached_property

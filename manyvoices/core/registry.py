@@ -1,9 +1,9 @@
 """Job + name -> function, by looking at the folder. What a method is called and takes is read from its source with `ast`.
 
-    names("aggregate")                 every file of methods/aggregate/ (and what other packages offer)
-    about("aggregate", "ds")           its page, options, defaults and other spellings, without importing it
-    find("aggregate", "ds")            the function itself; only this imports the file
-    parse("aggregate", "ds[smoothing=.1],glad")
+names("aggregate")                 every file of methods/aggregate/ (and what other packages offer)
+about("aggregate", "ds")           its page, options, defaults and other spellings, without importing it
+find("aggregate", "ds")            the function itself; only this imports the file
+parse("aggregate", "ds[smoothing=.1],glad")
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Option:
     """One keyword-only parameter a user can set."""
 
     name: str
-    type: str                               # int, float, str or bool
+    type: str  # int, float, str or bool
     default: Any
     help: str = ""
     choices: tuple[str, ...] = ()
-    optional: bool = False                  # None is a value
+    optional: bool = False  # None is a value
     also: tuple[str, ...] = ()
 
     def convert(self, value: Any, method: str) -> Any:
@@ -50,7 +50,9 @@ class Option:
         try:
             if self.type == "bool":
                 if isinstance(value, str):
-                    return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[value.lower()]
+                    return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[
+                        value.lower()
+                    ]
                 return bool(value)
             if self.type == "int":
                 if isinstance(value, float) and value != int(value):
@@ -71,17 +73,17 @@ class Method:
 
     job: str
     name: str
-    title: str                              # first line of its page
-    page: str                               # the module docstring, machine-readable lines left out
-    summary: str                            # first line of the function's docstring
+    title: str  # first line of its page
+    page: str  # the module docstring, machine-readable lines left out
+    summary: str  # first line of the function's docstring
     options: tuple[Option, ...] = ()
-    data: tuple[str, ...] = ()              # what it wants handed over besides: gold, probs, ...
-    required: tuple[str, ...] = ()          # of these, what it cannot do without
+    data: tuple[str, ...] = ()  # what it wants handed over besides: gold, probs, ...
+    required: tuple[str, ...] = ()  # of these, what it cannot do without
     needs: tuple[str, ...] = ()
     family: str = ""
     reference: str = ""
-    also: dict[str, dict[str, Any]] = field(default_factory=dict)   # other spelling -> options it stands for
-    functions: tuple[str, ...] = ()         # all public functions of the file
+    also: dict[str, dict[str, Any]] = field(default_factory=dict)  # other spelling -> options it stands for
+    functions: tuple[str, ...] = ()  # all public functions of the file
 
     def option(self, name: str) -> Option:
         wanted = plain(name)
@@ -107,7 +109,9 @@ def plain(name: str) -> str:
 
 
 def jobs() -> list[str]:
-    return sorted(p.name for p in METHODS.iterdir() if p.is_dir() and not p.name.startswith(("_", ".")) and names(p.name))
+    return sorted(
+        p.name for p in METHODS.iterdir() if p.is_dir() and not p.name.startswith(("_", ".")) and names(p.name)
+    )
 
 
 @cache
@@ -116,7 +120,9 @@ def names(job: str) -> tuple[str, ...]:
     own = sorted(p.stem for p in (METHODS / job).glob("*.py") if not p.stem.startswith("_"))
     theirs = guests(job)
     if clash := sorted(set(own) & set(theirs)):
-        raise ManyVoicesError(f"{theirs[clash[0]].value} offers {job}.{clash[0]}, a name manyvoices uses itself; uninstall or rename it")
+        raise ManyVoicesError(
+            f"{theirs[clash[0]].value} offers {job}.{clash[0]}, a name manyvoices uses itself; uninstall or rename it"
+        )
     return tuple(sorted([*own, *theirs]))
 
 
@@ -130,7 +136,9 @@ def guests(job: str) -> dict[str, Any]:
         where, _, name = point.name.partition(".")
         if where == job:
             if name in found:
-                raise ManyVoicesError(f"{found[name].value} and {point.value} both offer {job}.{name}; uninstall one of them")
+                raise ManyVoicesError(
+                    f"{found[name].value} and {point.value} both offer {job}.{name}; uninstall one of them"
+                )
             found[name] = point
     return found
 
@@ -167,10 +175,33 @@ def describe(job: str, name: str, path: Path) -> Method:
                 required.append(argument.arg)
             continue
         value = ast.literal_eval(default) if default is not None else None
-        options.append(Option(argument.arg, plain_type, value, helps.get(argument.arg, ""), choices, optional, option_also.get(argument.arg, ())))
+        options.append(
+            Option(
+                argument.arg,
+                plain_type,
+                value,
+                helps.get(argument.arg, ""),
+                choices,
+                optional,
+                option_also.get(argument.arg, ()),
+            )
+        )
     data = [a.arg for a in function.args.args] + data
-    return Method(job, name, page.split("\n", 1)[0], page, summary, tuple(options), tuple(data), tuple(required),
-                  tuple(listed(facts.get("Needs", ""))), facts.get("Family", ""), facts.get("Reference", ""), also, tuple(functions))
+    return Method(
+        job,
+        name,
+        page.split("\n", 1)[0],
+        page,
+        summary,
+        tuple(options),
+        tuple(data),
+        tuple(required),
+        tuple(listed(facts.get("Needs", ""))),
+        facts.get("Family", ""),
+        facts.get("Reference", ""),
+        also,
+        tuple(functions),
+    )
 
 
 def facts_of(docstring: str) -> tuple[str, dict[str, str]]:
@@ -338,10 +369,20 @@ def folder(package: str):
 def module(job: str, name: str):
     """The file of a method, for jobs whose methods have more than one function (readers)."""
     find(job, name)
-    return importlib.import_module(f"manyvoices.methods.{job}.{name}" if (METHODS / job / f"{name}.py").is_file() else guests(job)[name].module)
+    return importlib.import_module(
+        f"manyvoices.methods.{job}.{name}" if (METHODS / job / f"{name}.py").is_file() else guests(job)[name].module
+    )
 
 
-EXTRAS = {"torch": "deep", "transformers": "deep", "peft": "lm", "trl": "lm", "dask": "cluster", "distributed": "cluster", "sklearn": "sklearn"}
+EXTRAS = {
+    "torch": "deep",
+    "transformers": "deep",
+    "peft": "lm",
+    "trl": "lm",
+    "dask": "cluster",
+    "distributed": "cluster",
+    "sklearn": "sklearn",
+}
 
 
 def missing(what: str, error: ModuleNotFoundError) -> ManyVoicesError:

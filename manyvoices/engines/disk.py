@@ -32,7 +32,7 @@ class Block:
     """Where one file of answers stands among the tasks."""
 
     number: int
-    shards: tuple[slice, ...]     # tasks of each shard
+    shards: tuple[slice, ...]  # tasks of each shard
     classes: int
 
 
@@ -52,7 +52,9 @@ class Disk:
     def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         if np.prod(shape, dtype=float) * np.dtype(dtype).itemsize < BIG:
             return np.empty(shape, dtype)
-        with tempfile.NamedTemporaryFile(dir=self.folder) as file:  # the name goes, the mapped bytes stay until they are let go
+        with tempfile.NamedTemporaryFile(
+            dir=self.folder
+        ) as file:  # the name goes, the mapped bytes stay until they are let go
             return np.memmap(file, dtype, "w+", shape=shape)
 
 
@@ -73,8 +75,16 @@ def load(folder: Path, block: Block) -> Iterator[Shard]:
         a, b = tasks.start - first, tasks.stop - first
         cut = slice(int(start[a]), int(start[b]))
         column = {name: array[cut] for name, array in count.items()}
-        yield Shard(tasks=tasks, workers=who[w0:w1], start=(start[a:b + 1] - start[a]).astype(np.int32), worker=column["worker"],
-                    label=column.get("label"), value=column.get("value"), count=column.get("count"), classes=block.classes)
+        yield Shard(
+            tasks=tasks,
+            workers=who[w0:w1],
+            start=(start[a : b + 1] - start[a]).astype(np.int32),
+            worker=column["worker"],
+            label=column.get("label"),
+            value=column.get("value"),
+            count=column.get("count"),
+            classes=block.classes,
+        )
 
 
 class Writer:
@@ -102,9 +112,14 @@ class Writer:
         for name in ("label", "value", "count"):
             if getattr(shards[0], name) is not None:
                 columns[name] = np.concatenate([getattr(s, name) for s in shards])
-        tables = {"answers": columns, "tasks": {"n": np.concatenate([np.diff(s.start) for s in shards])},
-                  "workers": {"shard": np.repeat(np.arange(len(shards)), [len(s.workers) for s in shards]),
-                              "worker": np.concatenate([s.workers for s in shards])}}
+        tables = {
+            "answers": columns,
+            "tasks": {"n": np.concatenate([np.diff(s.start) for s in shards])},
+            "workers": {
+                "shard": np.repeat(np.arange(len(shards)), [len(s.workers) for s in shards]),
+                "worker": np.concatenate([s.workers for s in shards]),
+            },
+        }
         for name, table in tables.items():
             pl.DataFrame(table).write_parquet(path_of(self.folder, number, name), compression="lz4", statistics=False)
         self.blocks.append(Block(number, tuple(s.tasks for s in shards), shards[0].classes))

@@ -20,23 +20,23 @@ from .tables import Beliefs, Start, beginning, clamp
 
 @dataclass
 class Coins:
-    base: np.ndarray = by_worker()                      # [W, K] log P(says l | truth is another class)
-    gain: np.ndarray = by_worker()                      # [W, K] log P(says l | truth is l) - base
-    log_prior: np.ndarray = whole()                     # [K]
-    gold: np.ndarray | None = by_task(default=None)     # [T]
+    base: np.ndarray = by_worker()  # [W, K] log P(says l | truth is another class)
+    gain: np.ndarray = by_worker()  # [W, K] log P(says l | truth is l) - base
+    log_prior: np.ndarray = whole()  # [K]
+    gold: np.ndarray | None = by_task(default=None)  # [T]
     penalty: float = whole(default=0.0)
 
 
 @dataclass
 class Counts:
-    right: np.ndarray = by_worker()                     # [W, K]
-    prior: np.ndarray = whole()                         # [K]
+    right: np.ndarray = by_worker()  # [W, K]
+    prior: np.ndarray = whole()  # [K]
     evidence: float = whole()
 
 
 @dataclass
 class Habits:
-    said: np.ndarray = by_worker()                      # [W, K] how often each worker said each class
+    said: np.ndarray = by_worker()  # [W, K] how often each worker said each class
 
 
 def habits(shard: Shard, _) -> Habits:
@@ -52,8 +52,11 @@ def posterior(shard: Shard, params: Coins) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sums(shard: Shard, probs: np.ndarray, evidence: np.ndarray | None = None) -> Counts:
-    return Counts(shard.per_habit(shard.at(probs)), column_sums(shard.answered(probs)),
-                  0.0 if evidence is None else float(shard.answered(evidence).sum()))
+    return Counts(
+        shard.per_habit(shard.at(probs)),
+        column_sums(shard.answered(probs)),
+        0.0 if evidence is None else float(shard.answered(evidence).sum()),
+    )
 
 
 def step(shard: Shard, params: Coins) -> Counts:

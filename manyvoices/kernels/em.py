@@ -24,8 +24,19 @@ def tell(holds: str, count: int, iterations: int, value: float) -> None:
         report(holds, count, iterations, value)
 
 
-def iterate(answers: Answers, step: Callable, update: Callable, params: Any, *, tol: float, iterations: int, holds: str,
-            monotone: bool = True, objective: Callable | None = None, leap: Callable | None = None) -> tuple[Any, Any, Trace, bool]:
+def iterate(
+    answers: Answers,
+    step: Callable,
+    update: Callable,
+    params: Any,
+    *,
+    tol: float,
+    iterations: int,
+    holds: str,
+    monotone: bool = True,
+    objective: Callable | None = None,
+    leap: Callable | None = None,
+) -> tuple[Any, Any, Trace, bool]:
     """Alternate `sums = fold(step, params)` and `params = update(sums, params)`.
 
     The objective is that of `params`: `sums.evidence + params.penalty` unless another is given. It must rise by more than
@@ -60,10 +71,13 @@ def iterate(answers: Answers, step: Callable, update: Callable, params: Any, *, 
 
 
 def squarem(flat: Callable, back: Callable) -> Callable:
-    """A leap for `iterate`: along the parabola through three points of the path (Varadhan and Roland 2008, their third step length).
+    """A leap for `iterate`: along the parabola through three points of the path.
+
+    The third step length of Varadhan and Roland (2008), doi:10.1111/j.1467-9469.2007.00585.x.
 
     `flat(params)` is one array, `back(array, params)` params again.
     """
+
     def leap(p0: Any, p1: Any, p2: Any) -> Any:
         a, b, c = flat(p0), flat(p1), flat(p2)
         first = b - a
@@ -73,6 +87,7 @@ def squarem(flat: Callable, back: Callable) -> Callable:
             return p2
         length = max(math.sqrt(float((first * first).sum())) / size, 1.0)
         return back(a + 2 * length * first + length**2 * bend, p2)
+
     return leap
 
 

@@ -29,6 +29,7 @@ def step(shard: Shard, params: Tables) -> tables.Counts:
 
 def m_step(smoothing: float, switch: float | None):
     """Hard from the start, or with `switch` once no class share moves by more than this part of itself."""
+
     def update(sums: tables.Counts, params: Tables | None) -> Tables:
         prior = normalise(sums.prior)
         if switch is None:
@@ -39,4 +40,5 @@ def m_step(smoothing: float, switch: float | None):
             moved = np.abs(prior - np.exp(params.log_prior))
             hard = params.hard or bool(np.all(moved <= switch * np.maximum(prior, 1e-12)))
         return Tables(log(normalise(sums.counts + smoothing)), log(prior), hard=hard)
+
     return update

@@ -15,10 +15,10 @@ from .rows import shares
 
 @dataclass
 class Moments:
-    n: np.ndarray = by_task()            # [T]
-    total: np.ndarray = by_task()        # [T]
-    square: float = whole()              # within tasks
-    spare: float = whole()               # answers beyond the first of each task
+    n: np.ndarray = by_task()  # [T]
+    total: np.ndarray = by_task()  # [T]
+    square: float = whole()  # within tasks
+    spare: float = whole()  # answers beyond the first of each task
 
 
 def values(shard: Shard) -> np.ndarray:
@@ -47,6 +47,11 @@ def result(answers: Answers, value: np.ndarray, found: Moments, reach: float) ->
     wide = np.where(found.n > 0, wide, np.nan)
     workers = 1 if answers.workers is None else len(answers.workers)
     steady = spread if np.isfinite(spread) else 0.0
-    channel = Line(value, np.full(len(value), (reach * steady) ** 2) / np.maximum(found.n, 1), np.zeros(workers), np.ones(workers),
-                   np.full(workers, steady))
+    channel = Line(
+        value,
+        np.full(len(value), (reach * steady) ** 2) / np.maximum(found.n, 1),
+        np.zeros(workers),
+        np.ones(workers),
+        np.full(workers, steady),
+    )
     return Consensus.of(answers, probs=None, value=value, low=value - wide, high=value + wide, channel=channel)

@@ -21,7 +21,10 @@ def starting_beliefs(answers: Answers, init: str, seed: int = 0, labels: np.ndar
         return None
     if init == "majority":
         return np.eye(len(answers.classes))[first_best(shares(answers.counts()))]
-    beliefs, held = np.full((len(answers.tasks), len(answers.classes)), 1 / len(answers.classes)), answers.per_task() > 0
+    beliefs, held = (
+        np.full((len(answers.tasks), len(answers.classes)), 1 / len(answers.classes)),
+        answers.per_task() > 0,
+    )
     beliefs[held] = np.random.default_rng(seed).dirichlet(np.ones(len(answers.classes)), int(held.sum()))
     return beliefs
 
@@ -32,8 +35,11 @@ def known_workers(answers: Answers, start: Consensus) -> tuple[np.ndarray, np.nd
         raise BadInput("the result to start from knows no workers")
     missing = [name for name in answers.classes if name not in start.classes]
     if missing:
-        raise BadInput(f"class {missing[0]!r} is not in the result to start from", value=missing[0],
-                       expected=f"one of {', '.join(start.classes)}; state them with --classes")
+        raise BadInput(
+            f"class {missing[0]!r} is not in the result to start from",
+            value=missing[0],
+            expected=f"one of {', '.join(start.classes)}; state them with --classes",
+        )
     return start.workers.code(answers.workers, missing=-1), start.classes.code(answers.classes)
 
 
@@ -45,5 +51,3 @@ def first_tables(answers: Answers, start: Consensus, params: Tables) -> Tables:
         raise BadInput("the result to start from has no confusion tables: use one that ds or bcc made")
     found = normalise(np.maximum(start.channel.of(old, who)[:, classes][:, :, classes], 1e-10))
     return replace(params, log_tables=log(found), log_prior=log(normalise(np.maximum(start.prior[classes], 1e-10))))
-
-

@@ -25,19 +25,21 @@ from .rows import column_sums, shares, softmax_logsum
 
 @dataclass
 class Tables:
-    log_tables: np.ndarray = by_worker()                     # [W, K, K], w k l
-    log_prior: np.ndarray = whole()                          # [K]
-    penalty: float = whole(default=0.0)                      # what the objective adds to the evidence
-    gold: np.ndarray | None = by_task(default=None)          # [T] known classes, -1 = unknown
+    log_tables: np.ndarray = by_worker()  # [W, K, K], w k l
+    log_prior: np.ndarray = whole()  # [K]
+    penalty: float = whole(default=0.0)  # what the objective adds to the evidence
+    gold: np.ndarray | None = by_task(default=None)  # [T] known classes, -1 = unknown
 
 
 @dataclass
 class Counts:
-    counts: np.ndarray = by_worker()                         # [W, K, K], in memory w l k
-    prior: np.ndarray = whole()                              # [K]
+    counts: np.ndarray = by_worker()  # [W, K, K], in memory w l k
+    prior: np.ndarray = whole()  # [K]
     evidence: float = whole()
 
-    def __post_init__(self):  # what came from another process is laid out otherwise, and numpy adds in the order of memory
+    def __post_init__(
+        self,
+    ):  # what came from another process is laid out otherwise, and numpy adds in the order of memory
         self.counts = np.ascontiguousarray(self.counts.transpose(0, 2, 1)).transpose(0, 2, 1)
 
 
@@ -62,7 +64,7 @@ def clamp(logits: np.ndarray, gold: np.ndarray | None) -> None:
 
 def expected(shard: Shard, probs: np.ndarray) -> np.ndarray:
     """counts[w, k, l] of the block's own workers."""
-    by_answer = shard.said.T @ probs                                          # [w * K, K], rows (w, l), columns k
+    by_answer = shard.said.T @ probs  # [w * K, K], rows (w, l), columns k
     return by_answer.reshape(len(shard.workers), shard.classes, shard.classes).transpose(0, 2, 1)
 
 
@@ -73,14 +75,17 @@ def step(shard: Shard, params: Tables) -> Counts:
 
 def sums(shard: Shard, probs: np.ndarray, evidence: np.ndarray | None = None) -> Counts:
     """What the M step needs of beliefs [t, K]."""
-    return Counts(expected(shard, probs), column_sums(shard.answered(probs)),
-                  0.0 if evidence is None else float(shard.answered(evidence).sum()))
+    return Counts(
+        expected(shard, probs),
+        column_sums(shard.answered(probs)),
+        0.0 if evidence is None else float(shard.answered(evidence).sum()),
+    )
 
 
 @dataclass
 class Start:
     gold: np.ndarray | None = by_task(default=None)
-    probs: np.ndarray | None = by_task(default=None)         # [T, K] beliefs to start from; None = vote shares
+    probs: np.ndarray | None = by_task(default=None)  # [T, K] beliefs to start from; None = vote shares
 
 
 def beginning(shard: Shard, params: Start) -> np.ndarray:
@@ -110,8 +115,10 @@ def room(answers: Answers, tables: int | None = None, limit: float = 8e9) -> Non
     classes = len(answers.classes)
     rows = len(answers.workers or ()) if tables is None else tables
     if (size := rows * classes * classes * 8 * 3.0) > limit:
-        raise ManyVoicesError(f"one {classes} x {classes} table for each of {rows} workers needs about {size / 1e9:.0f} GB; "
-                              "use onecoin, wawa or mace, which need one row a worker")
+        raise ManyVoicesError(
+            f"one {classes} x {classes} table for each of {rows} workers needs about {size / 1e9:.0f} GB; "
+            "use onecoin, wawa or mace, which need one row a worker"
+        )
 
 
 def plainly(params: Tables, sums: Counts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -120,9 +127,20 @@ def plainly(params: Tables, sums: Counts) -> tuple[np.ndarray, np.ndarray, np.nd
     return np.exp(params.log_tables), prior / prior.sum(), sums.counts
 
 
-def fit(answers: Answers, update: Callable, *, gold: np.ndarray | None, holds: str, tol: float, iterations: int, monotone: bool = True,
-        step: Callable = step, beliefs_at_start: np.ndarray | None = None, resume: Callable | None = None,
-        shown: Callable = plainly) -> Consensus:
+def fit(
+    answers: Answers,
+    update: Callable,
+    *,
+    gold: np.ndarray | None,
+    holds: str,
+    tol: float,
+    iterations: int,
+    monotone: bool = True,
+    step: Callable = step,
+    beliefs_at_start: np.ndarray | None = None,
+    resume: Callable | None = None,
+    shown: Callable = plainly,
+) -> Consensus:
     """From vote shares (or given beliefs) through EM to a consensus. `update(sums, params)` is what makes the method.
 
     Its first call has no params; gold labels are added to what it gives. `resume(params)` may put an earlier fit in the place
@@ -136,7 +154,16 @@ def fit(answers: Answers, update: Callable, *, gold: np.ndarray | None, holds: s
     params = updated(answers.fold(start, Start(gold, beliefs_at_start)), None)
     if resume is not None:
         params = resume(params)
-    params, sums, trace, converged = iterate(answers, step, updated, params, tol=tol, iterations=iterations, holds=holds, monotone=monotone)
+    params, sums, trace, converged = iterate(
+        answers, step, updated, params, tol=tol, iterations=iterations, holds=holds, monotone=monotone
+    )
     found, prior, counts = shown(params, sums)
-    return Consensus.of(answers, probs=answers.fold(beliefs, params).probs, channel=channels.Tables(np.ascontiguousarray(found)), prior=prior,
-                        skill=skills.of_tables(answers, counts, found, prior), trace=trace, converged=converged)
+    return Consensus.of(
+        answers,
+        probs=answers.fold(beliefs, params).probs,
+        channel=channels.Tables(np.ascontiguousarray(found)),
+        prior=prior,
+        skill=skills.of_tables(answers, counts, found, prior),
+        trace=trace,
+        converged=converged,
+    )

@@ -24,7 +24,7 @@ def proportional(right: np.ndarray, prior: np.ndarray) -> np.ndarray:
     """[..., K] accuracies to [..., K, K]: an error hits each other class as often as that class is true."""
     classes = len(prior)
     errors = normalise(np.where(np.eye(classes) > 0, 0.0, prior))
-    if classes > 1:                                                          # where no other class is ever true, all alike
+    if classes > 1:  # where no other class is ever true, all alike
         errors = np.where(errors.diagonal()[:, None] > 0, (1 - np.eye(classes)) / (classes - 1), errors)
     return np.where(np.eye(classes) > 0, right[..., None] if classes > 1 else 1.0, (1 - right[..., None]) * errors)
 

@@ -15,16 +15,16 @@ from .rows import shares
 
 @dataclass
 class Weights:
-    weight: np.ndarray = by_worker()                       # [W]
-    ids: np.ndarray | None = by_task(default=None)         # [T] a number from the task's name, for random ties
+    weight: np.ndarray = by_worker()  # [W]
+    ids: np.ndarray | None = by_task(default=None)  # [T] a number from the task's name, for random ties
     ties: str = whole(default="lowest")
 
 
 @dataclass
 class Votes:
-    probs: np.ndarray = by_task()                          # [T, K]
-    right: np.ndarray = by_worker()                        # [W] answers that agree with the winner
-    n: np.ndarray = by_worker()                            # [W]
+    probs: np.ndarray = by_task()  # [T, K]
+    right: np.ndarray = by_worker()  # [W] answers that agree with the winner
+    n: np.ndarray = by_worker()  # [W]
 
 
 def step(shard: Shard, params: Weights) -> Votes:
@@ -41,7 +41,7 @@ def weighted_shares(shard: Shard, weight: np.ndarray) -> np.ndarray:
     if lowest.any():
         votes -= lowest[:, None]
     votes = shares(votes)
-    empty = shard.per_task(np.abs(weight)[shard.worker]) < 1e-12                    # nobody's vote weighs anything: all count alike
+    empty = shard.per_task(np.abs(weight)[shard.worker]) < 1e-12  # nobody's vote weighs anything: all count alike
     if empty.any():
         votes[empty] = shares(shard.tally())[empty]
     return votes
@@ -53,7 +53,11 @@ def winners(probs: np.ndarray, ties: str, ids: np.ndarray | None) -> np.ndarray:
     count = best.sum(axis=1)
     if ties == "all":
         return best / count[:, None]
-    pick = np.zeros(len(probs), np.int64) if ties == "lowest" or ids is None else (ids % np.maximum(count, 1)).astype(np.int64)
+    pick = (
+        np.zeros(len(probs), np.int64)
+        if ties == "lowest" or ids is None
+        else (ids % np.maximum(count, 1)).astype(np.int64)
+    )
     return best * (best.cumsum(axis=1) == pick[:, None] + 1)
 
 
@@ -61,18 +65,26 @@ def task_numbers(tasks: Names, ties: str, seed: int) -> np.ndarray | None:
     """[T] a number a task from seed and name alone, so that a random tie does not depend on the other tasks."""
     if ties != "random":
         return None
-    return np.array([int.from_bytes(hashlib.blake2b(f"{seed}\0{name}".encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
-                     % 2**52 for name in tasks], np.int64)
+    return np.array(
+        [
+            int.from_bytes(
+                hashlib.blake2b(f"{seed}\0{name}".encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
+            )
+            % 2**52
+            for name in tasks
+        ],
+        np.int64,
+    )
 
 
 @dataclass
 class Outcome:
-    chosen: np.ndarray = by_task()       # [T] class codes, -1 = none
+    chosen: np.ndarray = by_task()  # [T] class codes, -1 = none
 
 
 @dataclass
 class Agreement:
-    right: np.ndarray = by_worker()      # [W] answers that equal the outcome
+    right: np.ndarray = by_worker()  # [W] answers that equal the outcome
 
 
 def agreement(shard: Shard, params: Outcome) -> Agreement:

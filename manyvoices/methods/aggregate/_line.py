@@ -15,14 +15,14 @@ from ...core.scores import Scores
 from ...kernels import numbers
 from ...kernels.em import iterate
 
-SCALE_SD, SHAPE, RATE = 0.5, 2.0, 0.5       # a ~ Normal(1, SCALE_SD), noise^2 ~ InverseGamma(SHAPE, RATE)
+SCALE_SD, SHAPE, RATE = 0.5, 2.0, 0.5  # a ~ Normal(1, SCALE_SD), noise^2 ~ InverseGamma(SHAPE, RATE)
 
 
 @dataclass
 class Params:
-    bias: np.ndarray = by_worker()           # [W]
-    scale: np.ndarray = by_worker()          # [W]
-    var: np.ndarray = by_worker()            # [W] noise^2
+    bias: np.ndarray = by_worker()  # [W]
+    scale: np.ndarray = by_worker()  # [W]
+    var: np.ndarray = by_worker()  # [W] noise^2
     mu: float = whole()
     tau2: float = whole()
     penalty: float = whole(default=0.0)
@@ -30,13 +30,13 @@ class Params:
 
 @dataclass
 class Sums:
-    n: np.ndarray = by_worker()              # all [W], over the worker's answers
-    z: np.ndarray = by_worker()              # mean of the latent value
-    zz: np.ndarray = by_worker()             # its square
+    n: np.ndarray = by_worker()  # all [W], over the worker's answers
+    z: np.ndarray = by_worker()  # mean of the latent value
+    zz: np.ndarray = by_worker()  # its square
     y: np.ndarray = by_worker()
     yy: np.ndarray = by_worker()
     zy: np.ndarray = by_worker()
-    mean: float = whole()                    # over answered tasks
+    mean: float = whole()  # over answered tasks
     square: float = whole()
     tasks: int = whole()
     evidence: float = whole()
@@ -62,10 +62,19 @@ def latent(shard: Shard, params: Params):
 def step(shard: Shard, params: Params) -> Sums:
     mean, var, evidence = latent(shard, params)
     z, square = shard.of_task(mean), (mean**2 + var)[shard.task]
-    held = shard.per_task() > 0                # a task without answers says nothing about mu and tau
-    return Sums(shard.per_worker(), shard.per_worker(z), shard.per_worker(square), shard.per_worker(shard.value),
-                shard.per_worker(shard.value**2), shard.per_worker(z * shard.value), float(mean[held].sum()),
-                float((mean**2 + var)[held].sum()), int(held.sum()), float(evidence[held].sum()))
+    held = shard.per_task() > 0  # a task without answers says nothing about mu and tau
+    return Sums(
+        shard.per_worker(),
+        shard.per_worker(z),
+        shard.per_worker(square),
+        shard.per_worker(shard.value),
+        shard.per_worker(shard.value**2),
+        shard.per_worker(z * shard.value),
+        float(mean[held].sum()),
+        float((mean**2 + var)[held].sum()),
+        int(held.sum()),
+        float(evidence[held].sum()),
+    )
 
 
 def beliefs(shard: Shard, params: Params) -> Latent:
@@ -85,14 +94,24 @@ def m_step(free: bool, unit: float):
         else:
             scale, cross = np.ones_like(var), sums.z / var
         bias = (bias_pull - cross * scale) / at_bias
-        rest = (sums.yy - 2 * scale * sums.zy - 2 * bias * sums.y + scale**2 * sums.zz + 2 * scale * bias * sums.z + sums.n * bias**2)
+        rest = (
+            sums.yy
+            - 2 * scale * sums.zy
+            - 2 * bias * sums.y
+            + scale**2 * sums.zz
+            + 2 * scale * bias * sums.z
+            + sums.n * bias**2
+        )
         var = (2 * RATE * unit**2 + np.maximum(rest, 0)) / (2 * (SHAPE + 1) + sums.n)
         return with_priors(Params(bias, scale, var, mu, tau2), free, unit)
+
     return update
 
 
 def with_priors(params: Params, free: bool, unit: float) -> Params:
-    penalty = -0.5 * (params.bias**2).sum() / unit**2 - ((SHAPE + 1) * np.log(params.var) + RATE * unit**2 / params.var).sum()
+    penalty = (
+        -0.5 * (params.bias**2).sum() / unit**2 - ((SHAPE + 1) * np.log(params.var) + RATE * unit**2 / params.var).sum()
+    )
     if free:
         penalty -= 0.5 * ((params.scale - 1) ** 2).sum() / SCALE_SD**2
     params.penalty = float(penalty)
@@ -110,20 +129,41 @@ def fit(answers: Answers, tol: float, iterations: int, free: bool, unit: float |
         raise BadCall(f"unit is {unit}: give more than 0")
     workers = len(answers.workers)
     tau2 = max(spread, 1e-8 * unit**2)
-    first = with_priors(Params(np.zeros(workers), np.ones(workers), np.full(workers, tau2 / 2 + 1e-6 * unit**2), mu, tau2), free, unit)
-    params, sums, trace, converged = iterate(answers, step, m_step(free, unit), first, tol=tol, iterations=iterations,
-                                             holds="log-posterior without constants", monotone=False)
+    first = with_priors(
+        Params(np.zeros(workers), np.ones(workers), np.full(workers, tau2 / 2 + 1e-6 * unit**2), mu, tau2), free, unit
+    )
+    params, sums, trace, converged = iterate(
+        answers,
+        step,
+        m_step(free, unit),
+        first,
+        tol=tol,
+        iterations=iterations,
+        holds="log-posterior without constants",
+        monotone=False,
+    )
     found = answers.fold(beliefs, params)
     noise = np.sqrt(params.var)
     reach = 1.959963984540054 * np.sqrt(found.var)
     signal = params.scale * np.sqrt(params.tau2)
     skill = signal / np.sqrt(signal**2 + params.var)
     low, high = fisher(skill, sums.n)
-    note = [f"bias {b:.4g}, scale {a:.4g}, noise {s:.4g}" + (", answers against the rest" if a < 0 else "")
-            for b, a, s in zip(params.bias, params.scale, noise, strict=True)]
+    note = [
+        f"bias {b:.4g}, scale {a:.4g}, noise {s:.4g}" + (", answers against the rest" if a < 0 else "")
+        for b, a, s in zip(params.bias, params.scale, noise, strict=True)
+    ]
     scores = Scores("skill", "worker", answers.workers, skill, low, high, answers.per_worker(), note)
-    return Consensus.of(answers, probs=None, value=found.mean, low=found.mean - reach, high=found.mean + reach, skill=scores, trace=trace,
-                        channel=Line(found.mean, found.var, params.bias, params.scale, noise), converged=converged)
+    return Consensus.of(
+        answers,
+        probs=None,
+        value=found.mean,
+        low=found.mean - reach,
+        high=found.mean + reach,
+        skill=scores,
+        trace=trace,
+        channel=Line(found.mean, found.var, params.bias, params.scale, noise),
+        converged=converged,
+    )
 
 
 def fisher(correlation: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

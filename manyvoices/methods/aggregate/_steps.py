@@ -28,14 +28,14 @@ FIRST_SD, GAP_SD, BIAS_SD, NOISE_SD, SCALE_SD = 3.0, 2.0, 1.0, 0.5, 0.25
 
 @dataclass
 class Params:
-    log_tables: np.ndarray = by_worker()     # [W, K, G]: log P(w says l | z = grid point)
-    x: np.ndarray = whole()                  # all parameters in a row, see `split`
+    log_tables: np.ndarray = by_worker()  # [W, K, G]: log P(w says l | z = grid point)
+    x: np.ndarray = whole()  # all parameters in a row, see `split`
     penalty: float = whole(default=0.0)
 
 
 @dataclass
 class Sums:
-    counts: np.ndarray = by_worker()         # [W, K, G]
+    counts: np.ndarray = by_worker()  # [W, K, G]
     evidence: float = whole()
 
 
@@ -52,7 +52,10 @@ def posterior(shard: Shard, params: Params):
 
 def step(shard: Shard, params: Params) -> Sums:
     probs, evidence = posterior(shard, params)
-    return Sums((shard.said.T @ probs).reshape(len(shard.workers), shard.classes, len(GRID)), float(shard.answered(evidence).sum()))
+    return Sums(
+        (shard.said.T @ probs).reshape(len(shard.workers), shard.classes, len(GRID)),
+        float(shard.answered(evidence).sum()),
+    )
 
 
 def beliefs(shard: Shard, params: Params) -> Latent:
@@ -68,15 +71,30 @@ class Layout:
         self.workers, self.gaps, self.free = workers, max(classes - 2, 0), free
         self.inner = max(classes - 1, 0)
         ends = np.cumsum([min(self.inner, 1), self.gaps, workers, workers, workers if free else 0])
-        self.first, self.gap, self.bias, self.noise, self.scale = (slice(a, b) for a, b in zip([0, *ends], ends, strict=False))
+        self.first, self.gap, self.bias, self.noise, self.scale = (
+            slice(a, b) for a, b in zip([0, *ends], ends, strict=False)
+        )
         self.size = int(ends[-1])
-        self.sd = np.concatenate([np.full(s.stop - s.start, v) for s, v in zip(
-            (self.first, self.gap, self.bias, self.noise, self.scale), (FIRST_SD, GAP_SD, BIAS_SD, NOISE_SD, SCALE_SD), strict=True)])
+        self.sd = np.concatenate(
+            [
+                np.full(s.stop - s.start, v)
+                for s, v in zip(
+                    (self.first, self.gap, self.bias, self.noise, self.scale),
+                    (FIRST_SD, GAP_SD, BIAS_SD, NOISE_SD, SCALE_SD),
+                    strict=True,
+                )
+            ]
+        )
 
     def split(self, x: np.ndarray):
         """Thresholds [K - 1], bias, noise, scale [W]."""
         thresholds = np.cumsum(np.concatenate([x[self.first], np.exp(x[self.gap])]))
-        return thresholds, x[self.bias], np.exp(x[self.noise]), np.exp(x[self.scale]) if self.free else np.ones(self.workers)
+        return (
+            thresholds,
+            x[self.bias],
+            np.exp(x[self.noise]),
+            np.exp(x[self.scale]) if self.free else np.ones(self.workers),
+        )
 
     def edges(self, x: np.ndarray) -> np.ndarray:
         """Standardised thresholds [W, K - 1, G]."""
@@ -93,15 +111,15 @@ class Layout:
         upper, lower = log_ndtr(b), log_ndtr(a)
         with np.errstate(divide="ignore", invalid="ignore"):
             out = upper + np.log1p(-np.exp(np.minimum(lower - upper, 0)))
-        return np.maximum(np.nan_to_num(out, nan=-690.0, neginf=-690.0), -690.0)   # a floor of 1e-300
+        return np.maximum(np.nan_to_num(out, nan=-690.0, neginf=-690.0), -690.0)  # a floor of 1e-300
 
     def fall(self, x: np.ndarray, counts: np.ndarray) -> tuple[float, np.ndarray]:
         """Minus the expected log-posterior and its gradient."""
         u, logs = self.edges(x), self.log_tables(x)
-        share = counts * np.where(logs > -689, np.exp(-logs), 0)                     # d / dP, 0 where the floor holds
+        share = counts * np.where(logs > -689, np.exp(-logs), 0)  # d / dP, 0 where the floor holds
         density = np.exp(-0.5 * u**2) / np.sqrt(2 * np.pi)
-        by_edge = (share[:, :-1] - share[:, 1:]) * density                           # [W, K - 1, G]: d / du
-        thresholds, bias, noise, scale = self.split(x)
+        by_edge = (share[:, :-1] - share[:, 1:]) * density  # [W, K - 1, G]: d / du
+        _, _, noise, scale = self.split(x)
         per = by_edge / noise[:, None, None]
         gradient = np.zeros(self.size)
         by_threshold = per.sum(axis=(0, 2))
@@ -123,11 +141,21 @@ def fit(answers: Answers, tol: float, iterations: int, free: bool, rule: str) ->
         return Params(layout.log_tables(x), x, -0.5 * float(((x / layout.sd) ** 2).sum()))
 
     def update(sums: Sums, params: Params) -> Params:
-        better = minimize(layout.fall, params.x, args=(sums.counts,), jac=True, method="L-BFGS-B", options={"maxiter": 8})
+        better = minimize(
+            layout.fall, params.x, args=(sums.counts,), jac=True, method="L-BFGS-B", options={"maxiter": 8}
+        )
         return params_at(better.x) if better.fun <= layout.fall(params.x, sums.counts)[0] else params
 
-    params, sums, trace, converged = iterate(answers, step, update, params_at(beginning(answers, layout)), tol=tol, iterations=iterations,
-                                             holds="log-posterior without constants", monotone=False)
+    params, _, trace, converged = iterate(
+        answers,
+        step,
+        update,
+        params_at(beginning(answers, layout)),
+        tol=tol,
+        iterations=iterations,
+        holds="log-posterior without constants",
+        monotone=False,
+    )
     found = answers.fold(beliefs, params)
     thresholds, bias, noise, scale = layout.split(params.x)
     spread = np.sqrt(np.maximum(found.var, 1e-12))
@@ -138,9 +166,15 @@ def fit(answers: Answers, tol: float, iterations: int, free: bool, rule: str) ->
     n = answers.per_worker()
     low, high = fisher(skill, n)
     note = [f"bias {b:.4g}, scale {a:.4g}, noise {s:.4g}" for b, a, s in zip(bias, scale, noise, strict=True)]
-    return Consensus.of(answers, probs=probs, chosen=chosen, channel=Steps(found.mean, found.var, bias, scale, noise, thresholds=thresholds),
-                        skill=Scores("skill", "worker", answers.workers, skill, low, high, n, note),
-                        trace=trace, converged=converged)
+    return Consensus.of(
+        answers,
+        probs=probs,
+        chosen=chosen,
+        channel=Steps(found.mean, found.var, bias, scale, noise, thresholds=thresholds),
+        skill=Scores("skill", "worker", answers.workers, skill, low, high, n, note),
+        trace=trace,
+        converged=converged,
+    )
 
 
 def beginning(answers: Answers, layout: Layout) -> np.ndarray:

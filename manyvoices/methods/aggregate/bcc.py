@@ -26,8 +26,17 @@ from ...kernels.em import check, positive
 from ...kernels.starts import first_tables
 
 
-def bcc(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, off: float = 0.5, extra: float = 2.0, mass: float = 1.0,
-        gold: np.ndarray | None = None, start: Consensus | None = None) -> Consensus:
+def bcc(
+    answers: Answers,
+    *,
+    tol: float = 1e-6,
+    iterations: int = 100,
+    off: float = 0.5,
+    extra: float = 2.0,
+    mass: float = 1.0,
+    gold: np.ndarray | None = None,
+    start: Consensus | None = None,
+) -> Consensus:
     """Start from the vote shares, then alternate the updates of beliefs and of Dirichlet parameters.
 
     Parameters
@@ -55,7 +64,19 @@ def bcc(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, off: floa
 
     def shown(_, sums: tables.Counts):
         alpha, nu = known + sums.counts, mass + sums.prior
-        return alpha / alpha.sum(axis=2, keepdims=True), nu / nu.sum(), alpha - 0.5  # the intervals add Jeffreys' half again
+        return (
+            alpha / alpha.sum(axis=2, keepdims=True),
+            nu / nu.sum(),
+            alpha - 0.5,
+        )  # the intervals add Jeffreys' half again
 
-    return tables.fit(answers, update, gold=gold, tol=tol, iterations=iterations, holds="evidence lower bound",
-                      resume=None if start is None else lambda params: first_tables(answers, start, params), shown=shown)
+    return tables.fit(
+        answers,
+        update,
+        gold=gold,
+        tol=tol,
+        iterations=iterations,
+        holds="evidence lower bound",
+        resume=None if start is None else lambda params: first_tables(answers, start, params),
+        shown=shown,
+    )

@@ -10,7 +10,8 @@ them in steps between the first and the last. A Dirichlet form of the model, fit
 
 Family: Dawid-Skene
 Needs: workers
-Reference: Venanzi, Guiver, Kazai, Kohli and Shokouhi (2014), Community-based Bayesian aggregation models, doi:10.1145/2566486.2567989.
+Reference: Venanzi, Guiver, Kazai, Kohli and Shokouhi (2014), Community-based Bayesian
+    aggregation models, doi:10.1145/2566486.2567989.
 Also: CommunityBCC; iterations=n_iter, maxiter
 """
 
@@ -46,8 +47,15 @@ def begin(shard: Shard, params: tables.Start) -> Counts:
     return Counts(**vars(tables.sums(shard, probs)), entropy=entropy(shard.answered(probs)))
 
 
-def cbcc(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, communities: int = 3, mass: float = 1.0,
-         gold: np.ndarray | None = None) -> Consensus:
+def cbcc(
+    answers: Answers,
+    *,
+    tol: float = 1e-6,
+    iterations: int = 100,
+    communities: int = 3,
+    mass: float = 1.0,
+    gold: np.ndarray | None = None,
+) -> Consensus:
     """Start from the vote shares; each round updates who belongs where, then the beliefs.
 
     Parameters
@@ -69,11 +77,15 @@ def cbcc(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, communit
 
     def belong(sums: Counts) -> tuple[np.ndarray, np.ndarray]:
         """log evidence of each worker under each community [W, M]; its alphas are habits + counts."""
-        return np.stack([(log_beta(h + sums.counts) - log_beta(h)).sum(axis=1) for h in habits], axis=1) - np.log(communities)
+        return np.stack([(log_beta(h + sums.counts) - log_beta(h)).sum(axis=1) for h in habits], axis=1) - np.log(
+            communities
+        )
 
     def bound(sums: Counts, _) -> float:
         nu = mass + sums.prior
-        return float(sums.entropy + log_beta(nu) - log_beta(np.full(len(nu), mass)) + logsumexp(belong(sums), axis=1).sum())
+        return float(
+            sums.entropy + log_beta(nu) - log_beta(np.full(len(nu), mass)) + logsumexp(belong(sums), axis=1).sum()
+        )
 
     def update(sums: Counts, _) -> tables.Tables:
         fits = belong(sums)
@@ -82,20 +94,33 @@ def cbcc(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, communit
         return tables.Tables(logs, expected_log(mass + sums.prior), gold=gold)
 
     params = update(answers.fold(begin, tables.Start(gold)), None)
-    params, sums, trace, converged = iterate(answers, step, update, params, tol=tol, iterations=iterations,
-                                             holds="evidence lower bound", objective=bound)
+    params, sums, trace, converged = iterate(
+        answers, step, update, params, tol=tol, iterations=iterations, holds="evidence lower bound", objective=bound
+    )
     fits = belong(sums)
     part = np.exp(fits - logsumexp(fits, axis=1, keepdims=True))
     alphas = sum(part[:, m, None, None] * (h + sums.counts) for m, h in enumerate(habits))
     found, prior = alphas / alphas.sum(axis=2, keepdims=True), (mass + sums.prior) / (mass + sums.prior).sum()
-    note = [f"community {m + 1} of {communities} ({p:.2f})" for m, p in zip(part.argmax(axis=1), part.max(axis=1), strict=True)]
+    note = [
+        f"community {m + 1} of {communities} ({p:.2f})"
+        for m, p in zip(part.argmax(axis=1), part.max(axis=1), strict=True)
+    ]
     scores = skills.of_tables(answers, alphas - 0.5, found, prior, note=note)
-    return Consensus.of(answers, probs=answers.fold(tables.beliefs, params).probs, channel=channels.Tables(np.ascontiguousarray(found)),
-                        prior=prior, skill=scores, trace=trace, converged=converged)
+    return Consensus.of(
+        answers,
+        probs=answers.fold(tables.beliefs, params).probs,
+        channel=channels.Tables(np.ascontiguousarray(found)),
+        prior=prior,
+        skill=scores,
+        trace=trace,
+        converged=converged,
+    )
 
 
 def ways(communities: int, classes: int) -> np.ndarray:
     """Habits [M, K, K] from careful to guessing, through the usual."""
     off, extra = np.array([0.5, 0.7, 2.0]), np.array([8.0, 2.0, 0.0])
     at = np.linspace(0, 2, communities) if communities > 1 else np.array([1.0])
-    return np.interp(at, [0, 1, 2], off)[:, None, None] + np.interp(at, [0, 1, 2], extra)[:, None, None] * np.eye(classes)
+    return np.interp(at, [0, 1, 2], off)[:, None, None] + np.interp(at, [0, 1, 2], extra)[:, None, None] * np.eye(
+        classes
+    )

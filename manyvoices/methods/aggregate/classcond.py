@@ -23,8 +23,16 @@ from ...kernels.em import at_least_one
 from ...kernels.rows import log, normalise
 
 
-def classcond(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, hits: float = 1.01, misses: float = 1.01, mass: float = 1.0,
-              gold: np.ndarray | None = None) -> Consensus:
+def classcond(
+    answers: Answers,
+    *,
+    tol: float = 1e-6,
+    iterations: int = 100,
+    hits: float = 1.01,
+    misses: float = 1.01,
+    mass: float = 1.0,
+    gold: np.ndarray | None = None,
+) -> Consensus:
     """Start from the vote shares, then alternate E and M steps.
 
     Parameters
@@ -50,5 +58,6 @@ def classcond(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, hit
         penalty = (mass - 1) * log(prior).sum() + (hits - 1) * log(right).sum() + (misses - 1) * log(1 - right).sum()
         return tables.Tables(log(tied.spread(right)), log(prior), float(penalty))
 
-    return tables.fit(answers, update, gold=gold, tol=tol, iterations=iterations,
-                      holds="log-posterior without constants")
+    return tables.fit(
+        answers, update, gold=gold, tol=tol, iterations=iterations, holds="log-posterior without constants"
+    )

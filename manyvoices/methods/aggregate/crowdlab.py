@@ -31,16 +31,16 @@ from ...kernels.skills import of_shares
 
 @dataclass
 class Believed:
-    consensus: np.ndarray = by_task()        # [T]
+    consensus: np.ndarray = by_task()  # [T]
 
 
 @dataclass
 class Agreement:
-    agreed: np.ndarray = by_worker()         # [W] others' answers to w's tasks that equal w's
-    met: np.ndarray = by_worker()            # [W] others' answers to w's tasks
-    right: np.ndarray = by_worker()          # [W] answers of w equal to the consensus, on tasks with several
-    several: np.ndarray = by_worker()        # [W] answers of w on tasks with several
-    share: float = whole()                   # sum over such tasks of the share that agrees with the consensus
+    agreed: np.ndarray = by_worker()  # [W] others' answers to w's tasks that equal w's
+    met: np.ndarray = by_worker()  # [W] others' answers to w's tasks
+    right: np.ndarray = by_worker()  # [W] answers of w equal to the consensus, on tasks with several
+    several: np.ndarray = by_worker()  # [W] answers of w on tasks with several
+    share: float = whole()  # sum over such tasks of the share that agrees with the consensus
 
 
 def agree(shard: Shard, params: Believed) -> Agreement:
@@ -49,26 +49,30 @@ def agree(shard: Shard, params: Believed) -> Agreement:
     same = shard.of_task(params.consensus) == shard.label
     held = shard.of_task(multi)
     behind = votes[np.arange(shard.size), params.consensus]
-    return Agreement(shard.per_worker(shard.at(votes) - own(shard, shard.label)), shard.per_worker(shard.of_task(effort) - own(shard)),
-                     shard.per_worker((held & same).astype(float)), shard.per_worker(held.astype(float)),
-                     float((behind[multi] / effort[multi]).sum()))
+    return Agreement(
+        shard.per_worker(shard.at(votes) - own(shard, shard.label)),
+        shard.per_worker(shard.of_task(effort) - own(shard)),
+        shard.per_worker((held & same).astype(float)),
+        shard.per_worker(held.astype(float)),
+        float((behind[multi] / effort[multi]).sum()),
+    )
 
 
 def own(shard: Shard, *alike: np.ndarray) -> np.ndarray:
     """[n] how many answers the worker of each answer gave to its task, itself included; with labels, how many like it."""
     changes = np.zeros(max(len(shard.worker) - 1, 0), bool)
-    for column in (shard.task, shard.worker, *alike):                        # rows are sorted by them
+    for column in (shard.task, shard.worker, *alike):  # rows are sorted by them
         changes |= column[1:] != column[:-1]
-    run = np.concatenate([[0], np.cumsum(changes)])[:len(shard.worker)]
+    run = np.concatenate([[0], np.cumsum(changes)])[: len(shard.worker)]
     return np.bincount(run, shard.weighted(None))[run] if len(run) else np.zeros(0)
 
 
 @dataclass
 class Parts:
-    weight: np.ndarray = by_worker()         # [W]
-    probs: np.ndarray = by_task()            # [T, K] of the classifier
-    model: float = whole()                   # its weight
-    hit: float = whole()                     # P
+    weight: np.ndarray = by_worker()  # [W]
+    probs: np.ndarray = by_task()  # [T, K] of the classifier
+    model: float = whole()  # its weight
+    hit: float = whole()  # P
 
 
 @dataclass
@@ -85,7 +89,7 @@ def mix(shard: Shard, params: Parts) -> Mixed:
 
 @dataclass
 class Told:
-    quality: np.ndarray = by_worker()        # [W] sum over w's answers of what the mixture gives them
+    quality: np.ndarray = by_worker()  # [W] sum over w's answers of what the mixture gives them
 
 
 def told(shard: Shard, params: Mixed) -> Told:
@@ -111,7 +115,12 @@ def crowdlab(answers: Answers, *, probs: np.ndarray, rounds: int = 1) -> Consens
     quality = answers.fold(told, Mixed(mixed)).quality / np.maximum(n, 1)
     agreement = np.where(found.several > 0, found.right / np.maximum(found.several, 1), quality)
     skill = omega * quality + (1 - omega) * agreement
-    return Consensus.of(answers, probs=mixed, channel=Coins(np.clip(skill, 0, 1)), skill=of_shares(answers, skill, note="annotator quality"))
+    return Consensus.of(
+        answers,
+        probs=mixed,
+        channel=Coins(np.clip(skill, 0, 1)),
+        skill=of_shares(answers, skill, note="annotator quality"),
+    )
 
 
 def majority(votes: np.ndarray, probs: np.ndarray) -> np.ndarray:

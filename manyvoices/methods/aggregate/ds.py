@@ -26,9 +26,19 @@ from ...kernels.rows import log, normalise
 from ...kernels.starts import first_tables, starting_beliefs
 
 
-def ds(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, smoothing: float = 0.01,
-       init: Literal["votes", "majority", "random"] = "votes", empty_row: Literal["uniform", "zero"] = "uniform", seed: int = 0,
-       gold: np.ndarray | None = None, labels: np.ndarray | None = None, start: Consensus | None = None) -> Consensus:
+def ds(
+    answers: Answers,
+    *,
+    tol: float = 1e-6,
+    iterations: int = 100,
+    smoothing: float = 0.01,
+    init: Literal["votes", "majority", "random"] = "votes",
+    empty_row: Literal["uniform", "zero"] = "uniform",
+    seed: int = 0,
+    gold: np.ndarray | None = None,
+    labels: np.ndarray | None = None,
+    start: Consensus | None = None,
+) -> Consensus:
     """Start from the vote shares, then alternate E and M steps.
 
     Parameters
@@ -47,11 +57,17 @@ def ds(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, smoothing:
         For a random start.
     """
     check(smoothing=smoothing)
-    return tables.fit(answers, m_step(smoothing), gold=gold, tol=tol, iterations=iterations,
-                      holds="log-likelihood, penalised by smoothing" if smoothing else "log-likelihood",
-                      beliefs_at_start=starting_beliefs(answers, init, seed, labels),
-                      resume=None if start is None else lambda params: first_tables(answers, start, params),
-                      shown=tables.plainly if empty_row == "uniform" else without_empty_rows)
+    return tables.fit(
+        answers,
+        m_step(smoothing),
+        gold=gold,
+        tol=tol,
+        iterations=iterations,
+        holds="log-likelihood, penalised by smoothing" if smoothing else "log-likelihood",
+        beliefs_at_start=starting_beliefs(answers, init, seed, labels),
+        resume=None if start is None else lambda params: first_tables(answers, start, params),
+        shown=tables.plainly if empty_row == "uniform" else without_empty_rows,
+    )
 
 
 def without_empty_rows(params: tables.Tables, sums: tables.Counts):
@@ -65,4 +81,5 @@ def m_step(smoothing: float):
         found = normalise(sums.counts + smoothing)
         penalty = smoothing * float(log(found).sum()) if smoothing else 0.0
         return tables.Tables(log(found), log(normalise(sums.prior)), penalty)
+
     return update

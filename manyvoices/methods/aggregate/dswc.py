@@ -47,7 +47,15 @@ def begin(shard: Shard, params: tables.Start) -> Counts:
     return Counts(**vars(tables.sums(shard, probs)), entropy=entropy(shard.answered(probs)))
 
 
-def dswc(answers: Answers, *, clusters: int = 5, tol: float = 1e-4, iterations: int = 10_000, restarts: int = 100, seed: int = 0) -> Consensus:
+def dswc(
+    answers: Answers,
+    *,
+    clusters: int = 5,
+    tol: float = 1e-4,
+    iterations: int = 10_000,
+    restarts: int = 100,
+    seed: int = 0,
+) -> Consensus:
     """Sort the workers into clusters by the weight of their vote-share confusions, then iterate.
 
     Parameters
@@ -80,12 +88,14 @@ def dswc(answers: Answers, *, clusters: int = 5, tol: float = 1e-4, iterations: 
 
 def fit(answers: Answers, clusters: int, tol: float, iterations: int, disturbed: np.ndarray | None) -> Consensus:
     n, tasks, converged = answers.per_worker(), int((answers.per_task() > 0).sum()), False
-    busy = np.flatnonzero(n)                                           # workers without answers are in no cluster
+    busy = np.flatnonzero(n)  # workers without answers are in no cluster
     sums = answers.fold(begin, tables.Start(None, disturbed))
-    counts = padded(sums)[busy]                                        # [W, K, K] under the beliefs of this round
+    counts = padded(sums)[busy]  # [W, K, K] under the beliefs of this round
     group = grouped(normalise(counts), clusters)
-    shown = np.stack([clusters / max(len(busy), 1) * normalise(counts)[group == c].sum(axis=0) for c in range(clusters)])
-    member = np.eye(clusters)[group]                                   # phi [W, L]
+    shown = np.stack(
+        [clusters / max(len(busy), 1) * normalise(counts)[group == c].sum(axis=0) for c in range(clusters)]
+    )
+    member = np.eye(clusters)[group]  # phi [W, L]
     prior, share = sums.prior / max(tasks, 1), shares_of(member)
     values: list[float] = []
     for turn in range(iterations):
@@ -101,18 +111,32 @@ def fit(answers: Answers, clusters: int, tol: float, iterations: int, disturbed:
         member /= member.sum(axis=1, keepdims=True)
         together = np.einsum("wc,wkm->ckm", member, counts)
         shown, prior, share = normalise(together), sums.prior / max(tasks, 1), shares_of(member)
-        values.append(float((together * np.log(shown + DELTA)).sum() + (sums.prior * np.log(prior + DELTA)).sum()
-                            + (member * np.log(share + DELTA)).sum() + sums.entropy - (member * np.log(member + DELTA)).sum()))
+        values.append(
+            float(
+                (together * np.log(shown + DELTA)).sum()
+                + (sums.prior * np.log(prior + DELTA)).sum()
+                + (member * np.log(share + DELTA)).sum()
+                + sums.entropy
+                - (member * np.log(member + DELTA)).sum()
+            )
+        )
         em.tell("evidence lower bound", turn + 1, iterations, values[-1])
         if turn and 0 <= values[-1] - values[-2] < tol:
             converged = True
             break
-    of = np.full(len(n), share.argmax())                               # a worker without answers is shown in the largest cluster
+    of = np.full(len(n), share.argmax())  # a worker without answers is shown in the largest cluster
     of[busy] = member.argmax(axis=1)
     note = [f"cluster {c + 1} of {clusters}" if m else "" for c, m in zip(of, n, strict=True)]
     scores = skills.of_tables(answers, sums.counts, shown[of], normalise(sums.prior), note=note)
-    return Consensus.of(answers, probs=answers.fold(tables.beliefs, params).probs, channel=channels.Tables(np.ascontiguousarray(shown), of),
-                        prior=normalise(sums.prior), skill=scores, trace=Trace(tuple(values), "evidence lower bound"), converged=converged)
+    return Consensus.of(
+        answers,
+        probs=answers.fold(tables.beliefs, params).probs,
+        channel=channels.Tables(np.ascontiguousarray(shown), of),
+        prior=normalise(sums.prior),
+        skill=scores,
+        trace=Trace(tuple(values), "evidence lower bound"),
+        converged=converged,
+    )
 
 
 def shares_of(member: np.ndarray) -> np.ndarray:
@@ -126,9 +150,11 @@ def padded(sums: Counts) -> np.ndarray:
 
 def grouped(confusions: np.ndarray, clusters: int) -> np.ndarray:
     """[W] cluster of each worker: by nuclear norm, the largest first, in equal parts."""
-    order = np.argsort(-np.linalg.norm(confusions, "nuc", axis=(1, 2)), kind="stable") if len(confusions) else np.arange(0)
+    order = (
+        np.argsort(-np.linalg.norm(confusions, "nuc", axis=(1, 2)), kind="stable") if len(confusions) else np.arange(0)
+    )
     group = np.empty(len(order), np.int64)
     edges = [len(order) * c // clusters for c in range(clusters + 1)]
     for c in range(clusters):
-        group[order[edges[c]:edges[c + 1]]] = c
+        group[order[edges[c] : edges[c + 1]]] = c
     return group

@@ -18,8 +18,14 @@ from ...kernels import hard, tables
 from ...kernels.em import check
 
 
-def fastds(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, smoothing: float = 0.01,
-           gold: np.ndarray | None = None) -> Consensus:
+def fastds(
+    answers: Answers,
+    *,
+    tol: float = 1e-6,
+    iterations: int = 100,
+    smoothing: float = 0.01,
+    gold: np.ndarray | None = None,
+) -> Consensus:
     """Start from the vote shares, then alternate hard E steps and M steps.
 
     Parameters
@@ -32,5 +38,13 @@ def fastds(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, smooth
         Pseudo-count added to every confusion cell.
     """
     check(smoothing=smoothing)
-    return tables.fit(answers, hard.m_step(smoothing, switch=None), gold=gold, step=hard.step,
-                      tol=tol, iterations=iterations, holds="log-likelihood", monotone=False)
+    return tables.fit(
+        answers,
+        hard.m_step(smoothing, switch=None),
+        gold=gold,
+        step=hard.step,
+        tol=tol,
+        iterations=iterations,
+        holds="log-likelihood",
+        monotone=False,
+    )

@@ -23,8 +23,15 @@ from ...kernels.em import check
 from ...kernels.rows import log, normalise
 
 
-def flat(answers: Answers, *, diagonal: bool = False, tol: float = 1e-6, iterations: int = 100, smoothing: float = 0.01,
-         gold: np.ndarray | None = None) -> Consensus:
+def flat(
+    answers: Answers,
+    *,
+    diagonal: bool = False,
+    tol: float = 1e-6,
+    iterations: int = 100,
+    smoothing: float = 0.01,
+    gold: np.ndarray | None = None,
+) -> Consensus:
     """Start from the vote shares, then alternate E and M steps.
 
     Parameters
@@ -42,7 +49,10 @@ def flat(answers: Answers, *, diagonal: bool = False, tol: float = 1e-6, iterati
 
     def update(sums: tables.Counts, _) -> tables.Tables:
         prior = normalise(sums.prior)
-        return tables.Tables(log(tied.tables(sums.counts, prior, "flat_diagonal" if diagonal else "flat", smoothing)), log(prior))
+        return tables.Tables(
+            log(tied.tables(sums.counts, prior, "flat_diagonal" if diagonal else "flat", smoothing)), log(prior)
+        )
 
-    return tables.fit(answers, update, gold=gold, tol=tol, iterations=iterations, holds="log-likelihood",
-                      monotone=False)
+    return tables.fit(
+        answers, update, gold=gold, tol=tol, iterations=iterations, holds="log-likelihood", monotone=False
+    )

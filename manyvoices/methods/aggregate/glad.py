@@ -6,7 +6,8 @@
 
 A negative ability is a worker who is usually wrong. Difficulty is given as -ease. The M step maximises a quadratic bound of
 log sigma that touches it where the parameters stand (the bound of Jaakkola and Jordan): first the tasks, then the workers,
-each in closed form or by Newton steps that may not lose ground. The path is accelerated by SQUAREM; a jump that loses is taken back.
+each in closed form or by Newton steps that may not lose ground. The path is
+accelerated by SQUAREM; a jump that loses is taken back.
 
 Family: item response
 Needs: workers
@@ -35,24 +36,24 @@ from ...kernels.tables import Beliefs, clamp
 
 @dataclass
 class Params:
-    ability: np.ndarray = by_worker()                     # [W]
-    ease: np.ndarray = by_task()                          # [T]
-    gold: np.ndarray | None = by_task(default=None)       # [T]
+    ability: np.ndarray = by_worker()  # [W]
+    ease: np.ndarray = by_task()  # [T]
+    gold: np.ndarray | None = by_task(default=None)  # [T]
     penalty: float = whole(default=0.0)
 
 
 @dataclass
 class Sums:
-    pull: np.ndarray = by_worker()                        # [W] linear term of the bound in a worker's ability
-    stiff: np.ndarray = by_worker()                       # [W] its curvature
-    ease: np.ndarray = by_task()                          # [T] the next ones
+    pull: np.ndarray = by_worker()  # [W] linear term of the bound in a worker's ability
+    stiff: np.ndarray = by_worker()  # [W] its curvature
+    ease: np.ndarray = by_task()  # [T] the next ones
     evidence: float = whole()
 
 
 @dataclass
 class Spread:
-    worker: np.ndarray = by_worker()                      # [W] information about an ability
-    task: np.ndarray = by_task()                          # [T] information about an ease
+    worker: np.ndarray = by_worker()  # [W] information about an ability
+    task: np.ndarray = by_task()  # [T] information about an ease
 
 
 def posterior(shard: Shard, params: Params):
@@ -63,7 +64,7 @@ def posterior(shard: Shard, params: Params):
     logits = shard.tally(x + others)
     clamp(logits, params.gold)
     probs, evidence = softmax_logsum(logits)
-    wrong = np.log1p(np.exp(-np.abs(x)))                                         # -log P(says one given wrong class)
+    wrong = np.log1p(np.exp(-np.abs(x)))  # -log P(says one given wrong class)
     wrong += np.maximum(x, 0)
     return probs, evidence - shard.per_task(wrong) - others * shard.per_task() - np.log(shard.classes), ability, stretch
 
@@ -76,8 +77,12 @@ def step(shard: Shard, params: Params) -> Sums:
     ease = best_ease(params.ease, pull, stiff)
     stretch = shard.of_task(np.exp(ease))
     curve = bound(ability * stretch)
-    return Sums(shard.per_worker(surplus * stretch), shard.per_worker(curve * stretch**2), ease,
-                float(shard.answered(evidence - 0.5 * (params.ease - 1) ** 2).sum()))
+    return Sums(
+        shard.per_worker(surplus * stretch),
+        shard.per_worker(curve * stretch**2),
+        ease,
+        float(shard.answered(evidence - 0.5 * (params.ease - 1) ** 2).sum()),
+    )
 
 
 def bound(x: np.ndarray) -> np.ndarray:
@@ -141,8 +146,14 @@ def back(array: np.ndarray, params: Params) -> Params:
     return with_prior(replace(params, ability=ability, ease=ease))
 
 
-def glad(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, gold: np.ndarray | None = None,
-         start: Consensus | None = None) -> Consensus:
+def glad(
+    answers: Answers,
+    *,
+    tol: float = 1e-6,
+    iterations: int = 100,
+    gold: np.ndarray | None = None,
+    start: Consensus | None = None,
+) -> Consensus:
     """Start from ability 1 and ease 1, then alternate E and M steps.
 
     Parameters
@@ -155,17 +166,41 @@ def glad(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, gold: np
     params = Params(np.ones(len(answers.workers)), np.ones(len(answers.tasks)), gold)
     if start is not None:
         params = resume(answers, start, params)
-    params, _, trace, converged = iterate(answers, step, update, params, tol=tol, iterations=iterations, leap=squarem(flat, back),
-                                          holds="log-posterior without constants")
+    params, _, trace, converged = iterate(
+        answers,
+        step,
+        update,
+        params,
+        tol=tol,
+        iterations=iterations,
+        leap=squarem(flat, back),
+        holds="log-posterior without constants",
+    )
     known = answers.fold(spread, params)
     n = answers.per_worker()
     low, high = normal_interval(params.ability, 1 / (1 + known.worker))
-    skill = Scores("skill", "worker", answers.workers, params.ability, low, high, n, "ability on the logit scale: 0 guesses, below 0 is usually wrong")
+    skill = Scores(
+        "skill",
+        "worker",
+        answers.workers,
+        params.ability,
+        low,
+        high,
+        n,
+        "ability on the logit scale: 0 guesses, below 0 is usually wrong",
+    )
     low, high = normal_interval(-params.ease, 1 / (1 + known.task))
     difficulty = Scores("difficulty", "task", answers.tasks, -params.ease, low, high, answers.per_task())
-    return Consensus.of(answers, probs=answers.fold(beliefs, params).probs, channel=Ability(params.ability, params.ease),
-                        prior=np.full(len(answers.classes), 1 / max(len(answers.classes), 1)), skill=skill, difficulty=difficulty,
-                        trace=trace, converged=converged)
+    return Consensus.of(
+        answers,
+        probs=answers.fold(beliefs, params).probs,
+        channel=Ability(params.ability, params.ease),
+        prior=np.full(len(answers.classes), 1 / max(len(answers.classes), 1)),
+        skill=skill,
+        difficulty=difficulty,
+        trace=trace,
+        converged=converged,
+    )
 
 
 def resume(answers: Answers, start: Consensus, params: Params) -> Params:

@@ -26,7 +26,7 @@ from ...kernels import skills, votes
 
 @dataclass
 class Gold:
-    gold: np.ndarray = by_task()       # [T] class codes, -1 = unknown
+    gold: np.ndarray = by_task()  # [T] class codes, -1 = unknown
 
 
 @dataclass
@@ -47,5 +47,7 @@ def goldmv(answers: Answers, *, gold: np.ndarray) -> Consensus:
     usual = tested.right.sum() / max(tested.n.sum(), 1)
     skill = np.where(seen, tested.right / np.maximum(tested.n, 1), usual)
     found = answers.fold(votes.step, votes.Weights(skill))
-    scores = skills.of_shares(answers, skill, tested.n, note=["" if s else "no gold tasks: the mean of the others" for s in seen])
+    scores = skills.of_shares(
+        answers, skill, tested.n, note=["" if s else "no gold tasks: the mean of the others" for s in seen]
+    )
     return Consensus.of(answers, probs=found.probs, skill=scores, channel=Coins(skill))

@@ -10,7 +10,8 @@ are drawn to what workers usually confuse. A worker without answers has the popu
 
 Family: Dawid-Skene
 Needs: workers
-Reference: Paun et al. (2018), Comparing Bayesian models of annotation, doi:10.1162/tacl_a_00040 (the hierarchical model; its form here is ours).
+Reference: Paun et al. (2018), Comparing Bayesian models of annotation, doi:10.1162/tacl_a_00040
+    (the hierarchical model; its form here is ours).
 Also: HierarchicalDawidSkene; iterations=n_iter, maxiter
 """
 
@@ -31,11 +32,20 @@ from ...kernels.em import positive
 
 @dataclass
 class Params(tables.Tables):
-    habits: np.ndarray | None = whole(default=None)        # [K, K]
+    habits: np.ndarray | None = whole(default=None)  # [K, K]
 
 
-def hds(answers: Answers, *, tol: float = 1e-6, iterations: int = 200, mass: float = 1.0, shape: float = 2.0, rate: float = 1.0,
-        learn_prior: bool = True, gold: np.ndarray | None = None) -> Consensus:
+def hds(
+    answers: Answers,
+    *,
+    tol: float = 1e-6,
+    iterations: int = 200,
+    mass: float = 1.0,
+    shape: float = 2.0,
+    rate: float = 1.0,
+    learn_prior: bool = True,
+    gold: np.ndarray | None = None,
+) -> Consensus:
     """Start from the vote shares; each round updates the workers, then their common habits, then the beliefs.
 
     Parameters
@@ -61,7 +71,7 @@ def hds(answers: Answers, *, tol: float = 1e-6, iterations: int = 200, mass: flo
         nu, alpha = mass + sums.prior, habits + sums.counts
         logs = expected_log(alpha)
         if learn_prior:
-            busy = sums.counts.any(axis=(1, 2))                       # idle workers are as the habits say, whatever these become
+            busy = sums.counts.any(axis=(1, 2))  # idle workers are as the habits say, whatever these become
             alpha, seen = alpha[busy], logs[busy]
             habits = best_habits(habits, seen.mean(axis=0), len(seen), shape, rate) if len(seen) else habits
         penalty = -kl(nu, np.full(classes, mass)) - kl(alpha, habits)
@@ -73,8 +83,15 @@ def hds(answers: Answers, *, tol: float = 1e-6, iterations: int = 200, mass: flo
         alpha, nu = params.habits + sums.counts, mass + sums.prior
         return alpha / alpha.sum(axis=2, keepdims=True), nu / nu.sum(), alpha - 0.5
 
-    return tables.fit(answers, update, gold=gold, tol=tol, iterations=iterations, shown=shown,
-                      holds="evidence lower bound and log hyper-prior" if learn_prior else "evidence lower bound")
+    return tables.fit(
+        answers,
+        update,
+        gold=gold,
+        tol=tol,
+        iterations=iterations,
+        shown=shown,
+        holds="evidence lower bound and log hyper-prior" if learn_prior else "evidence lower bound",
+    )
 
 
 def best_habits(old: np.ndarray, logs: np.ndarray, workers: int, shape: float, rate: float) -> np.ndarray:

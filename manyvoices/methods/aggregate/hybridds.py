@@ -18,8 +18,15 @@ from ...kernels import hard, tables
 from ...kernels.em import check
 
 
-def hybridds(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, smoothing: float = 0.01, switch: float = 5e-3,
-             gold: np.ndarray | None = None) -> Consensus:
+def hybridds(
+    answers: Answers,
+    *,
+    tol: float = 1e-6,
+    iterations: int = 100,
+    smoothing: float = 0.01,
+    switch: float = 5e-3,
+    gold: np.ndarray | None = None,
+) -> Consensus:
     """Start from the vote shares; soft steps, then hard ones.
 
     Parameters
@@ -34,5 +41,13 @@ def hybridds(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, smoo
         Harden once no class share moves by more than this part of itself.
     """
     check(smoothing=smoothing, switch=switch)
-    return tables.fit(answers, hard.m_step(smoothing, switch), gold=gold, step=hard.step, tol=tol, iterations=iterations,
-                      holds="log-likelihood", monotone=False)
+    return tables.fit(
+        answers,
+        hard.m_step(smoothing, switch),
+        gold=gold,
+        step=hard.step,
+        tol=tol,
+        iterations=iterations,
+        holds="log-likelihood",
+        monotone=False,
+    )

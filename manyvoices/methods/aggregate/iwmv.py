@@ -25,8 +25,14 @@ from ...kernels import skills, votes
 from ...kernels.em import at_least_one
 
 
-def iwmv(answers: Answers, *, rounds: int = 10, weight_transform: Literal["none", "li_yu"] = "none", ties: str = "lowest",
-         seed: int = 0) -> Consensus:
+def iwmv(
+    answers: Answers,
+    *,
+    rounds: int = 10,
+    weight_transform: Literal["none", "li_yu"] = "none",
+    ties: str = "lowest",
+    seed: int = 0,
+) -> Consensus:
     """Repeat the weighted vote until no weight changes.
 
     Parameters
@@ -51,4 +57,6 @@ def iwmv(answers: Answers, *, rounds: int = 10, weight_transform: Literal["none"
             break
         weight = len(answers.classes) * skill - 1 if weight_transform == "li_yu" else skill
         found = answers.fold(votes.step, votes.Weights(weight, ids, ties))
-    return Consensus.of(answers, probs=found.probs, skill=skills.of_shares(answers, skill), channel=Coins(skill), converged=converged)
+    return Consensus.of(
+        answers, probs=found.probs, skill=skills.of_shares(answers, skill), channel=Coins(skill), converged=converged
+    )

@@ -32,22 +32,22 @@ from ...kernels.rows import shares, softmax_logsum
 
 @dataclass
 class Messages:
-    task: np.ndarray = by_task()            # A [T, C], of which x = A - L B
-    worker: np.ndarray = by_worker()        # C [W, C], of which y = C - L A
+    task: np.ndarray = by_task()  # A [T, C], of which x = A - L B
+    worker: np.ndarray = by_worker()  # C [W, C], of which y = C - L A
     last: bool = whole(default=False)
 
 
 @dataclass
 class Round:
-    task: np.ndarray = by_task()            # the next A, or the scores
-    worker: np.ndarray | None = by_worker(default=None)   # sum over tasks of L A
+    task: np.ndarray = by_task()  # the next A, or the scores
+    worker: np.ndarray | None = by_worker(default=None)  # sum over tasks of L A
 
 
 def step(shard: Shard, params: Messages) -> Round:
     """A'[t] = sum over w of L C[w] - (d[t] - 1) A[t], or without the -1 the score; then each worker's sum of L A'."""
     columns = params.worker.shape[1]
-    sign = 2 * np.eye(shard.classes)[:, -columns:] - 1                            # [K, C]: two classes need one column only
-    said = (params.worker[:, None, :] * sign).reshape(-1, columns)                # [w * K, C]
+    sign = 2 * np.eye(shard.classes)[:, -columns:] - 1  # [K, C]: two classes need one column only
+    said = (params.worker[:, None, :] * sign).reshape(-1, columns)  # [w * K, C]
     degree = shard.per_task()[:, None]
     if params.last:
         return Round(shard.said @ said - degree * params.task)
@@ -79,8 +79,12 @@ def kos(answers: Answers, *, iterations: int = 100) -> Consensus:
         tell("root mean square of the messages", turn + 1, iterations, float(size.mean()))
     score = answers.fold(step, Messages(task, worker, last=True)).task
     counts = answers.counts()
-    agree = 2 * counts[:, classes - columns:] - counts.sum(axis=1, keepdims=True)  # sum over the workers of a task of L
-    mean = (worker * n).sum(axis=0) - np.einsum("tc,tc->c", task, agree)           # of the messages y: workers are right on the whole
+    agree = 2 * counts[:, classes - columns :] - counts.sum(
+        axis=1, keepdims=True
+    )  # sum over the workers of a task of L
+    mean = (worker * n).sum(axis=0) - np.einsum(
+        "tc,tc->c", task, agree
+    )  # of the messages y: workers are right on the whole
     score *= np.where(mean < -1e-9 * answers.n, -1, 1) / root_mean_square(score, answered)
     if classes == 2:
         score = np.concatenate([-score / 2, score / 2], axis=1)
@@ -89,8 +93,12 @@ def kos(answers: Answers, *, iterations: int = 100) -> Consensus:
     probs[undecided] = shares(counts[undecided])
     chosen = first_best(probs)
     right = answers.fold(votes.agreement, votes.Outcome(chosen)).right / np.maximum(n[:, 0], 1)
-    return Consensus.of(answers, probs=probs, channel=Coins(right),
-                        skill=skills.of_shares(answers, right, note="share of answers that equal the outcome"))
+    return Consensus.of(
+        answers,
+        probs=probs,
+        channel=Coins(right),
+        skill=skills.of_shares(answers, right, note="share of answers that equal the outcome"),
+    )
 
 
 def root_mean_square(rows: np.ndarray, answered: int) -> np.ndarray:

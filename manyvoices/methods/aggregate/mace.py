@@ -29,9 +29,21 @@ from ...kernels.rows import log, normalise
 from ...kernels.skills import beta_interval
 
 
-def mace(answers: Answers, *, fit: Literal["vb", "em"] = "vb", restarts: int = 10, iterations: int = 50, tol: float = 1e-6, noise: float = 1.5,
-         smoothing: float = 0.01, alpha: float = 0.5, beta: float = 0.5, habit: float = 10.0, seed: int = 0,
-         gold: np.ndarray | None = None) -> Consensus:
+def mace(
+    answers: Answers,
+    *,
+    fit: Literal["vb", "em"] = "vb",
+    restarts: int = 10,
+    iterations: int = 50,
+    tol: float = 1e-6,
+    noise: float = 1.5,
+    smoothing: float = 0.01,
+    alpha: float = 0.5,
+    beta: float = 0.5,
+    habit: float = 10.0,
+    seed: int = 0,
+    gold: np.ndarray | None = None,
+) -> Consensus:
     """Fit from several noisy starts and keep the best.
 
     Parameters
@@ -65,30 +77,53 @@ def mace(answers: Answers, *, fit: Literal["vb", "em"] = "vb", restarts: int = 1
     said = answers.fold(coins.habits).said
 
     def update(sums: coins.Counts, params: coins.Coins) -> coins.Coins:
-        knew = sums.right * -np.expm1(-params.gain)                    # P(did not spam | said the true class) = 1 - base / hit
+        knew = sums.right * -np.expm1(-params.gain)  # P(did not spam | said the true class) = 1 - base / hit
         spammed = np.maximum(said - knew, 0)
         counts = np.stack([spammed.sum(axis=1), knew.sum(axis=1)], axis=1)
         if fit == "vb":
-            return params_of(normalise(exp_psi(counts + (alpha, beta))), normalise(exp_psi(spammed + habit)), gold, 0.0)
+            return params_of(normalise(exp_psi(counts + np.array([alpha, beta]))), normalise(exp_psi(spammed + habit)), gold, 0.0)
         return params_of(normalise(counts + delta), normalise(spammed + delta), gold, delta)
 
     best, chosen, busy = -np.inf, None, answers.per_worker() > 0
     for rng in np.random.default_rng(seed).spawn(restarts):
         drawn = np.ones((workers, 2 + classes))
-        drawn[busy] += noise * rng.random((int(busy.sum()), 2 + classes))        # idle workers take nothing from the stream
+        drawn[busy] += noise * rng.random((int(busy.sum()), 2 + classes))  # idle workers take nothing from the stream
         first = params_of(normalise(drawn[:, :2]), normalise(drawn[:, 2:]), gold, delta if fit == "em" else 0.0)
-        found = iterate(answers, coins.step, update, first, tol=tol, iterations=iterations, monotone=fit == "em",
-                        holds="log-likelihood" if fit == "vb" else "log-likelihood, penalised by smoothing")
+        found = iterate(
+            answers,
+            coins.step,
+            update,
+            first,
+            tol=tol,
+            iterations=iterations,
+            monotone=fit == "em",
+            holds="log-likelihood" if fit == "vb" else "log-likelihood, penalised by smoothing",
+        )
         if chosen is None or found[1].evidence > best:
             best, chosen = found[1].evidence, found
     params, _, trace, converged = chosen
     spam, habits = shares_of(params)
     counts = said.sum(axis=1)
     low, high = beta_interval(1 - spam, counts)
-    skill = Scores("skill", "worker", answers.workers, 1 - spam, np.where(counts > 0, low, np.nan), np.where(counts > 0, high, np.nan),
-                   answers.per_worker(), "competence: the share of answers not given by habit")
-    return Consensus.of(answers, probs=answers.fold(coins.beliefs, params).probs, channel=Spam(1 - spam, habits), skill=skill,
-                        prior=np.full(classes, 1 / max(classes, 1)), trace=trace, converged=converged)
+    skill = Scores(
+        "skill",
+        "worker",
+        answers.workers,
+        1 - spam,
+        np.where(counts > 0, low, np.nan),
+        np.where(counts > 0, high, np.nan),
+        answers.per_worker(),
+        "competence: the share of answers not given by habit",
+    )
+    return Consensus.of(
+        answers,
+        probs=answers.fold(coins.beliefs, params).probs,
+        channel=Spam(1 - spam, habits),
+        skill=skill,
+        prior=np.full(classes, 1 / max(classes, 1)),
+        trace=trace,
+        converged=converged,
+    )
 
 
 def params_of(spam: np.ndarray, habit: np.ndarray, gold: np.ndarray | None, delta: float) -> coins.Coins:

@@ -33,7 +33,7 @@ def middle(shard: Shard, _) -> Middle:
     """The two middle values of each task, which are the same where their number is odd; NaN without answers."""
     value = numbers.values(shard)
     order = np.lexsort((value, shard.task))
-    sums = np.concatenate([[0.0], np.cumsum(shard.weighted(np.ones(len(value)))[order])])       # answers up to each row
+    sums = np.concatenate([[0.0], np.cumsum(shard.weighted(np.ones(len(value)))[order])])  # answers up to each row
     before, n = sums[shard.start[:-1]], shard.per_task()
     place = lambda rank: np.searchsorted(sums[1:], before + rank, side="right")
     ranked = np.append(value[order], np.nan)

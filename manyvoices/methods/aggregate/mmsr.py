@@ -33,8 +33,8 @@ from ...kernels.rows import shares, softmax_logsum
 
 @dataclass
 class Pairs:
-    common: Any = whole()        # sparse [W, W]: answers two workers gave to common tasks
-    equal: Any = whole()         # sparse [W, W]: those that agree
+    common: Any = whole()  # sparse [W, W]: answers two workers gave to common tasks
+    equal: Any = whole()  # sparse [W, W]: those that agree
 
 
 @dataclass
@@ -71,7 +71,7 @@ def lifted(square, workers: np.ndarray, everybody: int):
 def vote(shard: Shard, params: Weights) -> Votes:
     weight = shard.of_worker(params.weight)
     votes = softmax_logsum(shard.tally(weight))[0]
-    empty = shard.per_task(np.abs(weight)) < 1e-12             # nobody who could be compared with another: all votes count alike
+    empty = shard.per_task(np.abs(weight)) < 1e-12  # nobody who could be compared with another: all votes count alike
     return Votes(np.where(empty[:, None], shares(shard.tally()), votes))
 
 
@@ -92,8 +92,10 @@ def mmsr(answers: Answers, *, tol: float = 1e-10, iterations: int = 10_000, max_
     effort = answers.per_task().astype(float)
     need = min(float((effort**2).sum()), float(workers) ** 2) * 60 / 1e9
     if need > max_memory:
-        raise ManyVoicesError(f"pairs of {workers} workers who share a task need up to {need:.1f} GB, more than max_memory {max_memory:g}: "
-                              "raise it with --max-memory, or use wawa, glad or bcc")
+        raise ManyVoicesError(
+            f"pairs of {workers} workers who share a task need up to {need:.1f} GB, more than max_memory {max_memory:g}: "
+            "raise it with --max-memory, or use wawa, glad or bcc"
+        )
     met = answers.fold(pairs, All(workers))
     rows, cols, share = agreement(met, workers)
     agree = classes / (classes - 1) * share - 1 / (classes - 1)
@@ -103,7 +105,9 @@ def mmsr(answers: Answers, *, tol: float = 1e-10, iterations: int = 10_000, max_
     right = np.clip(skill * (classes - 1) / classes + 1 / classes, 1e-6, 1 - 1e-6)
     weight = np.log(right * (classes - 1) / (1 - right))
     probs = answers.fold(vote, Weights(weight)).probs
-    return Consensus.of(answers, probs=probs, channel=Coins(right), skill=skills.of_shares(answers, right), converged=converged)
+    return Consensus.of(
+        answers, probs=probs, channel=Coins(right), skill=skills.of_shares(answers, right), converged=converged
+    )
 
 
 def agreement(met: Pairs, workers: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -112,13 +116,15 @@ def agreement(met: Pairs, workers: int) -> tuple[np.ndarray, np.ndarray, np.ndar
     common.sort_indices()
     rows = np.repeat(np.arange(workers), np.diff(common.indptr))
     cols = common.indices.astype(np.int64)
-    aligned, found = np.zeros(len(cols)), equal.tocoo()               # equal answers are a subset of the common ones
+    aligned, found = np.zeros(len(cols)), equal.tocoo()  # equal answers are a subset of the common ones
     aligned[np.searchsorted(rows * workers + cols, found.row.astype(np.int64) * workers + found.col)] = found.data
     other = rows != cols
     return rows[other], cols[other], (aligned / common.data)[other]
 
 
-def rank_one(rows: np.ndarray, cols: np.ndarray, agree: np.ndarray, workers: int, tol: float, iterations: int) -> tuple[np.ndarray, bool]:
+def rank_one(
+    rows: np.ndarray, cols: np.ndarray, agree: np.ndarray, workers: int, tol: float, iterations: int
+) -> tuple[np.ndarray, bool]:
     """Skills by alternating trimmed means over the observed pairs, signs from the leading eigenvector."""
     if not len(rows):
         return np.zeros(workers), True
@@ -137,7 +143,7 @@ def rank_one(rows: np.ndarray, cols: np.ndarray, agree: np.ndarray, workers: int
         if moved < tol:
             converged = True
             break
-    known = degree > 0                                         # one who shares no task with anybody has skill 0
+    known = degree > 0  # one who shares no task with anybody has skill 0
     scale = np.sqrt(np.linalg.norm(u[known]) / np.maximum(np.linalg.norm(v[known]), 1e-300))
     skill = np.where(known, u / max(scale, 1e-300) * signs(rows, cols, agree, known), 0.0)
     return skill if skill.sum() >= 0 else -skill, converged
@@ -148,11 +154,11 @@ def trimmed_means(size: np.ndarray, other: np.ndarray, current: np.ndarray, star
     ratio = np.divide(size, other, out=np.full(len(size), np.inf), where=other > 1e-300)
     new = current.copy()
     for w in range(len(current)):
-        mine = np.sort(ratio[start[w]:start[w + 1]])
+        mine = np.sort(ratio[start[w] : start[w + 1]])
         if not len(mine):
             continue
         below, above = np.searchsorted(mine, current[w], "left"), len(mine) - np.searchsorted(mine, current[w], "right")
-        kept = mine[min(trim, below):len(mine) - min(trim, above)]
+        kept = mine[min(trim, below) : len(mine) - min(trim, above)]
         kept = kept[np.isfinite(kept)]
         if len(kept):
             new[w] = kept.mean()

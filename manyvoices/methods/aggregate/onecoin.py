@@ -29,8 +29,16 @@ from ...kernels.starts import known_workers
 from ...kernels.tables import Start
 
 
-def onecoin(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, smoothing: float = 0.01,
-            prior: Literal["free", "uniform"] = "free", gold: np.ndarray | None = None, start: Consensus | None = None) -> Consensus:
+def onecoin(
+    answers: Answers,
+    *,
+    tol: float = 1e-6,
+    iterations: int = 100,
+    smoothing: float = 0.01,
+    prior: Literal["free", "uniform"] = "free",
+    gold: np.ndarray | None = None,
+    start: Consensus | None = None,
+) -> Consensus:
     """Start from the vote shares, then alternate E and M steps.
 
     Parameters
@@ -54,27 +62,48 @@ def onecoin(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, smoot
         if start.prior is None or start.skill is None:
             raise BadInput("the result to start from has no accuracies: use one that onecoin made")
         params = params_of(start.channel.of(start.skill.value, who), start.prior[order], classes, gold, smoothing)
-    params, sums, trace, converged = iterate(answers, coins.step, update, params, tol=tol, iterations=iterations,
-                                             holds="log-likelihood, penalised by smoothing" if smoothing else "log-likelihood")
+    params, sums, trace, converged = iterate(
+        answers,
+        coins.step,
+        update,
+        params,
+        tol=tol,
+        iterations=iterations,
+        holds="log-likelihood, penalised by smoothing" if smoothing else "log-likelihood",
+    )
     right = np.exp(params.base[:, 0] + params.gain[:, 0])
-    return Consensus.of(answers, probs=answers.fold(coins.beliefs, params).probs, channel=Coins(right), prior=np.exp(params.log_prior),
-                        skill=skills.of_shares(answers, right), trace=trace, converged=converged)
+    return Consensus.of(
+        answers,
+        probs=answers.fold(coins.beliefs, params).probs,
+        channel=Coins(right),
+        prior=np.exp(params.log_prior),
+        skill=skills.of_shares(answers, right),
+        trace=trace,
+        converged=converged,
+    )
 
 
 def m_step(smoothing: float, prior: str, n: np.ndarray, gold: np.ndarray | None):
     def update(sums: coins.Counts, _) -> coins.Coins:
         classes = len(sums.prior)
         hits = sums.right.sum(axis=1)
-        right = np.where(n + smoothing > 0, (hits + smoothing) / np.where(n + smoothing > 0, n + classes * smoothing, 1), 1 / classes)
+        right = np.where(
+            n + smoothing > 0, (hits + smoothing) / np.where(n + smoothing > 0, n + classes * smoothing, 1), 1 / classes
+        )
         share = normalise(sums.prior) if prior == "free" else np.full(classes, 1 / classes)
         return params_of(right, share, classes, gold, smoothing)
+
     return update
 
 
-def params_of(right: np.ndarray, prior: np.ndarray, classes: int, gold: np.ndarray | None, smoothing: float) -> coins.Coins:
+def params_of(
+    right: np.ndarray, prior: np.ndarray, classes: int, gold: np.ndarray | None, smoothing: float
+) -> coins.Coins:
     """Logs of the two probabilities as rows of the coin kernel; with one class everybody is right."""
     hit = log(right if classes > 1 else np.ones_like(right))
     miss = log((1 - right) / (classes - 1)) if classes > 1 else np.zeros_like(right)
     rows = (len(right), classes)
     penalty = smoothing * float(hit.sum() + (classes - 1) * miss.sum()) if smoothing else 0.0
-    return coins.Coins(np.broadcast_to(miss[:, None], rows), np.broadcast_to((hit - miss)[:, None], rows), log(prior), gold, penalty)
+    return coins.Coins(
+        np.broadcast_to(miss[:, None], rows), np.broadcast_to((hit - miss)[:, None], rows), log(prior), gold, penalty
+    )

@@ -26,8 +26,15 @@ from ...kernels.em import check
 from . import _line, _steps
 
 
-def ordinal(answers: Answers, *, tol: float = 1e-6, iterations: int = 300, free_scale: Literal["auto", "yes", "no"] = "auto",
-            rule: Literal["mode", "mean"] = "mode", unit: float | None = None) -> Consensus:
+def ordinal(
+    answers: Answers,
+    *,
+    tol: float = 1e-6,
+    iterations: int = 300,
+    free_scale: Literal["auto", "yes", "no"] = "auto",
+    rule: Literal["mode", "mean"] = "mode",
+    unit: float | None = None,
+) -> Consensus:
     """Fit by EM.
 
     Parameters
@@ -45,6 +52,8 @@ def ordinal(answers: Answers, *, tol: float = 1e-6, iterations: int = 300, free_
     """
     check(tol=tol, iterations=iterations)
     if answers.scale == "interval":
-        free = free_scale == "yes" or (free_scale == "auto" and answers.n >= 20 * max(int((answers.per_worker() > 0).sum()), 1))
+        free = free_scale == "yes" or (
+            free_scale == "auto" and answers.n >= 20 * max(int((answers.per_worker() > 0).sum()), 1)
+        )
         return _line.fit(answers, tol, iterations, free, unit)
     return _steps.fit(answers, tol, iterations, free_scale == "yes", rule)

@@ -35,33 +35,33 @@ from ...kernels.rows import shares
 
 @dataclass
 class Params:
-    weight: np.ndarray = by_worker()                      # [W] of people; 0 for the machine unless it is one of them
-    person: np.ndarray = by_worker()                      # [W]
-    machine: np.ndarray = by_worker()                     # [W] its weight in the vote
-    score: np.ndarray | None = by_task(default=None)      # [T] how sure the machine was
-    author: np.ndarray | None = by_task(default=None)     # [T] worker code of the author
+    weight: np.ndarray = by_worker()  # [W] of people; 0 for the machine unless it is one of them
+    person: np.ndarray = by_worker()  # [W]
+    machine: np.ndarray = by_worker()  # [W] its weight in the vote
+    score: np.ndarray | None = by_task(default=None)  # [T] how sure the machine was
+    author: np.ndarray | None = by_task(default=None)  # [T] worker code of the author
     policy: str = whole(default="ignored")
     threshold: float = whole(default=0.7)
     theta_conf: float = whole(default=2.0)
     theta_acc: float = whole(default=0.7)
-    first: np.ndarray | None = by_task(default=None)      # [T] the first outcome, where everything is judged by it
+    first: np.ndarray | None = by_task(default=None)  # [T] the first outcome, where everything is judged by it
 
 
 @dataclass
 class Round:
-    probs: np.ndarray = by_task()                         # [T, K] weighted shares
-    winner: np.ndarray = by_task()                        # [T]
-    valid: np.ndarray = by_task()                         # [T]
-    authored: np.ndarray = by_worker()                    # [W, K] bool: adding is "or"
-    voted: np.ndarray = by_worker()                       # [W, K] bool
-    right: np.ndarray = by_worker()                       # [W]
+    probs: np.ndarray = by_task()  # [T, K] weighted shares
+    winner: np.ndarray = by_task()  # [T]
+    valid: np.ndarray = by_task()  # [T]
+    authored: np.ndarray = by_worker()  # [W, K] bool: adding is "or"
+    voted: np.ndarray = by_worker()  # [W, K] bool
+    right: np.ndarray = by_worker()  # [W]
 
 
 def step(shard: Shard, params: Params) -> Round:
     people = shard.tally(shard.of_worker(params.weight))
     machine = shard.tally(shard.of_worker(params.machine))
     if params.policy == "confident" and params.score is not None:
-        machine *= (params.score >= params.threshold)[:, None]          # a missing score is NaN and never high enough
+        machine *= (params.score >= params.threshold)[:, None]  # a missing score is NaN and never high enough
     votes = people if params.policy == "invalidating" else people + machine
     winner = first_best(votes)
     judged = winner if params.first is None else params.first
@@ -73,9 +73,19 @@ def step(shard: Shard, params: Params) -> Round:
         accuracy = np.where(doubted < params.theta_acc, doubted, accuracy)
     valid = (confidence > params.theta_conf) & (accuracy > params.theta_acc)
     agrees = (shard.label == shard.of_task(judged)) & shard.of_worker(params.person)
-    author = np.zeros(len(agrees), bool) if params.author is None else shard.workers[shard.worker] == shard.of_task(params.author)
-    return Round(shares(np.maximum(votes, 0)), winner, valid, habit(shard, agrees & author & shard.of_task(valid)), habit(shard, agrees),
-                 shard.per_worker(agrees.astype(float)))
+    author = (
+        np.zeros(len(agrees), bool)
+        if params.author is None
+        else shard.workers[shard.worker] == shard.of_task(params.author)
+    )
+    return Round(
+        shares(np.maximum(votes, 0)),
+        winner,
+        valid,
+        habit(shard, agrees & author & shard.of_task(valid)),
+        habit(shard, agrees),
+        shard.per_worker(agrees.astype(float)),
+    )
 
 
 def habit(shard: Shard, mask: np.ndarray) -> np.ndarray:
@@ -85,10 +95,24 @@ def habit(shard: Shard, mask: np.ndarray) -> np.ndarray:
     return found.reshape(-1, shard.classes)
 
 
-def plantnet(answers: Answers, *, alpha: float = 0.5, beta: float = 0.2, theta_conf: float = 2.0, theta_acc: float = 0.7,
-             ai_worker: str = "AI", ai_policy: Literal["ignored", "worker", "fixed", "invalidating", "confident"] = "ignored",
-             ai_weight: float = 1.0, ai_threshold: float = 0.7, output_unvalidated: bool = False, compat: bool = False,
-             iterations: int = 100, tol: float = 1e-5, score: np.ndarray | None = None, author: np.ndarray | None = None) -> Consensus:
+def plantnet(
+    answers: Answers,
+    *,
+    alpha: float = 0.5,
+    beta: float = 0.2,
+    theta_conf: float = 2.0,
+    theta_acc: float = 0.7,
+    ai_worker: str = "AI",
+    ai_policy: Literal["ignored", "worker", "fixed", "invalidating", "confident"] = "ignored",
+    ai_weight: float = 1.0,
+    ai_threshold: float = 0.7,
+    output_unvalidated: bool = False,
+    compat: bool = False,
+    iterations: int = 100,
+    tol: float = 1e-5,
+    score: np.ndarray | None = None,
+    author: np.ndarray | None = None,
+) -> Consensus:
     """Vote, see who identified how many classes, vote again, until the counts stand still.
 
     Parameters
@@ -125,21 +149,40 @@ def plantnet(answers: Answers, *, alpha: float = 0.5, beta: float = 0.2, theta_c
     as_people = ai_policy == "worker"
     machine = np.where(is_machine & (not as_people), 0.0 if ai_policy == "ignored" else ai_weight, 0.0)
     person = ~is_machine | as_people
-    base = Params(np.where(person, np.log(2.1), 0.0), person, machine, score, author, ai_policy, ai_threshold, theta_conf, theta_acc)
+    base = Params(
+        np.where(person, np.log(2.1), 0.0),
+        person,
+        machine,
+        score,
+        author,
+        ai_policy,
+        ai_threshold,
+        theta_conf,
+        theta_acc,
+    )
     found = answers.fold(step, base)
     first, converged, held = found.winner if compat else None, False, int((answers.per_task() > 0).sum())
     known = classes_known(found)
     for turn in range(iterations):
         weight = np.where(person, known**alpha - known**beta + np.log(2.1), 0.0)
-        found = answers.fold(step, Params(weight, person, machine, score, author, ai_policy, ai_threshold, theta_conf, theta_acc, first))
+        found = answers.fold(
+            step, Params(weight, person, machine, score, author, ai_policy, ai_threshold, theta_conf, theta_acc, first)
+        )
         before, known = known, classes_known(found)
         if np.abs(known - before).sum() <= tol * max(held, 1) and turn > 5:
             converged = True
             break
     chosen = found.winner if output_unvalidated else np.where(found.valid, found.winner, -1)
     skill = found.right / np.maximum(answers.per_worker(), 1)
-    return Consensus.of(answers, probs=found.probs, chosen=chosen, note="not enough weight behind one class", channel=Coins(skill),
-                        skill=skills.of_shares(answers, skill, note="share of answers that equal the outcome"), converged=converged)
+    return Consensus.of(
+        answers,
+        probs=found.probs,
+        chosen=chosen,
+        note="not enough weight behind one class",
+        channel=Coins(skill),
+        skill=skills.of_shares(answers, skill, note="share of answers that equal the outcome"),
+        converged=converged,
+    )
 
 
 def classes_known(found: Round) -> np.ndarray:

@@ -33,16 +33,16 @@ from ...kernels.tables import Beliefs, Start, beginning, clamp
 
 @dataclass
 class Params:
-    log_table: np.ndarray = whole()                        # [K, K]
-    log_prior: np.ndarray = whole()                        # [K]
+    log_table: np.ndarray = whole()  # [K, K]
+    log_prior: np.ndarray = whole()  # [K]
     gold: np.ndarray | None = by_task(default=None)
     penalty: float = whole(default=0.0)
 
 
 @dataclass
 class Counts:
-    counts: np.ndarray = whole()                           # [K, K]
-    prior: np.ndarray = whole()                            # [K]
+    counts: np.ndarray = whole()  # [K, K]
+    prior: np.ndarray = whole()  # [K]
     evidence: float = whole()
 
 
@@ -66,8 +66,15 @@ def beliefs(shard: Shard, params: Params) -> Beliefs:
     return Beliefs(posterior(shard, params)[0])
 
 
-def pooled(answers: Answers, *, errors: Literal["matrix", "diagonal", "coin", "flat", "flat_diagonal"] = "matrix", tol: float = 1e-6,
-           iterations: int = 100, smoothing: float = 0.01, gold: np.ndarray | None = None) -> Consensus:
+def pooled(
+    answers: Answers,
+    *,
+    errors: Literal["matrix", "diagonal", "coin", "flat", "flat_diagonal"] = "matrix",
+    tol: float = 1e-6,
+    iterations: int = 100,
+    smoothing: float = 0.01,
+    gold: np.ndarray | None = None,
+) -> Consensus:
     """Start from the vote shares, then alternate E and M steps.
 
     Parameters
@@ -89,8 +96,22 @@ def pooled(answers: Answers, *, errors: Literal["matrix", "diagonal", "coin", "f
         return Params(log(found), log(prior), gold, smoothing * float(log(found).sum()) if smoothing else 0.0)
 
     params = update(answers.fold(begin, Start(gold)), None)
-    params, _, trace, converged = iterate(answers, step, update, params, tol=tol, iterations=iterations, monotone=False,
-                                          holds="log-likelihood, penalised by smoothing" if smoothing else "log-likelihood")
+    params, _, trace, converged = iterate(
+        answers,
+        step,
+        update,
+        params,
+        tol=tol,
+        iterations=iterations,
+        monotone=False,
+        holds="log-likelihood, penalised by smoothing" if smoothing else "log-likelihood",
+    )
     everybody = np.zeros(1 if answers.workers is None else len(answers.workers), np.int64)
-    return Consensus.of(answers, probs=answers.fold(beliefs, params).probs, channel=Tables(np.exp(params.log_table)[None], everybody),
-                        prior=np.exp(params.log_prior), trace=trace, converged=converged)
+    return Consensus.of(
+        answers,
+        probs=answers.fold(beliefs, params).probs,
+        channel=Tables(np.exp(params.log_table)[None], everybody),
+        prior=np.exp(params.log_prior),
+        trace=trace,
+        converged=converged,
+    )

@@ -21,4 +21,6 @@ def twothird(answers: Answers) -> Consensus:
     counts = answers.counts()
     probs = shares(counts)
     agreed = (counts.sum(axis=1) >= 2) & (probs.max(axis=1, initial=0.0) >= 2 / 3 - 1e-9)
-    return Consensus.of(answers, probs=probs, chosen=np.where(agreed, first_best(probs), -1), note="less than two thirds agree")
+    return Consensus.of(
+        answers, probs=probs, chosen=np.where(agreed, first_best(probs), -1), note="less than two thirds agree"
+    )

@@ -26,7 +26,7 @@ from ...kernels.rows import log, normalise, shares
 
 @dataclass
 class Trust:
-    diagonal: np.ndarray = by_worker()       # [W, K]
+    diagonal: np.ndarray = by_worker()  # [W, K]
 
 
 @dataclass
@@ -40,7 +40,14 @@ def vote(shard: Shard, params: Trust) -> Votes:
     return Votes(np.where(empty[:, None], shares(shard.tally()), shares(weighted)))
 
 
-def wds(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, smoothing: float = 0.01, gold: np.ndarray | None = None) -> Consensus:
+def wds(
+    answers: Answers,
+    *,
+    tol: float = 1e-6,
+    iterations: int = 100,
+    smoothing: float = 0.01,
+    gold: np.ndarray | None = None,
+) -> Consensus:
     """Dawid-Skene, then one weighted vote.
 
     Parameters
@@ -56,9 +63,18 @@ def wds(answers: Answers, *, tol: float = 1e-6, iterations: int = 100, smoothing
 
     def update(sums: tables.Counts, _) -> tables.Tables:
         found = normalise(sums.counts + smoothing)
-        return tables.Tables(log(found), log(normalise(sums.prior)), smoothing * float(log(found).sum()) if smoothing else 0.0)
+        return tables.Tables(
+            log(found), log(normalise(sums.prior)), smoothing * float(log(found).sum()) if smoothing else 0.0
+        )
 
-    fitted = tables.fit(answers, update, gold=gold, tol=tol, iterations=iterations,
-                        holds="log-likelihood of the Dawid-Skene fit", monotone=False)
+    fitted = tables.fit(
+        answers,
+        update,
+        gold=gold,
+        tol=tol,
+        iterations=iterations,
+        holds="log-likelihood of the Dawid-Skene fit",
+        monotone=False,
+    )
     diagonal = np.einsum("wkk->wk", fitted.confusions)
     return replace(fitted, probs=answers.fold(vote, Trust(np.ascontiguousarray(diagonal))).probs)

@@ -20,8 +20,16 @@ from ...kernels import skills, votes
 from ...kernels.em import check
 
 
-def zbs(answers: Answers, *, iterations: int = 100, rate: float = 1.0, steps: int = 20, factor: float = 0.5,
-        ties: str = "lowest", seed: int = 0) -> Consensus:
+def zbs(
+    answers: Answers,
+    *,
+    iterations: int = 100,
+    rate: float = 1.0,
+    steps: int = 20,
+    factor: float = 0.5,
+    ties: str = "lowest",
+    seed: int = 0,
+) -> Consensus:
     """Update the skills a fixed number of times.
 
     Parameters
@@ -48,4 +56,6 @@ def zbs(answers: Answers, *, iterations: int = 100, rate: float = 1.0, steps: in
         found = answers.fold(votes.step, votes.Weights(skill, ids, ties))
         skill = np.where(found.n > 0, skill + rate * (found.right / np.maximum(found.n, 1) - skill), skill)
     # the labels come from the vote that the last update looked at, as in the published algorithm
-    return Consensus.of(answers, probs=found.probs, skill=skills.of_shares(answers, skill), channel=Coins(np.clip(skill, 0, 1)))
+    return Consensus.of(
+        answers, probs=found.probs, skill=skills.of_shares(answers, skill), channel=Coins(np.clip(skill, 0, 1))
+    )

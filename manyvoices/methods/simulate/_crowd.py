@@ -15,10 +15,10 @@ from manyvoices.core.errors import BadCall
 class Crowd:
     """Who said what, and the truth behind it: one row an answer, by task and then by worker, in codes."""
 
-    task: np.ndarray        # [N] int32
-    worker: np.ndarray      # [N] int32
-    label: np.ndarray       # [N] int16
-    truth: np.ndarray       # [T] int16
+    task: np.ndarray  # [N] int32
+    worker: np.ndarray  # [N] int32
+    label: np.ndarray  # [N] int16
+    truth: np.ndarray  # [T] int16
     confusions: np.ndarray  # [W, K, K], P(worker says l | truth is k)
     extra: dict[str, np.ndarray] = field(default_factory=dict)  # what else the strategy drew
 
@@ -60,7 +60,7 @@ def rows(rng: np.random.Generator, workers: int, classes: int, concentration: fl
 
 def dominant(matrices: np.ndarray) -> np.ndarray:
     """Swap the largest entry of every row with the one on the diagonal."""
-    best = matrices.argmax(axis=2)[:, :, None]                              # [W, K, 1]
+    best = matrices.argmax(axis=2)[:, :, None]  # [W, K, 1]
     here = np.broadcast_to(np.arange(matrices.shape[1])[:, None], best.shape)
     at_best, at_here = (np.take_along_axis(matrices, at, axis=2) for at in (best, here))
     swapped = matrices.copy()
@@ -75,20 +75,31 @@ def cumulative(confusions: np.ndarray) -> np.ndarray:
     return sums / sums[:, :, -1:]
 
 
-def answer(rng: np.random.Generator, truth: np.ndarray, confusions: np.ndarray, *, per_task: int | None,
-           imbalance: bool, load: int | None, difficulty: np.ndarray | None = None, extra: dict | None = None) -> Crowd:
+def answer(
+    rng: np.random.Generator,
+    truth: np.ndarray,
+    confusions: np.ndarray,
+    *,
+    per_task: int | None,
+    imbalance: bool,
+    load: int | None,
+    difficulty: np.ndarray | None = None,
+    extra: dict | None = None,
+) -> Crowd:
     """Task by task: how many answer, who of those with load left, what each of them says in the order drawn."""
     workers, classes = confusions.shape[:2]
     sums = cumulative(confusions)
     left = np.full(workers, len(truth) if load is None else load)
     cap = min(workers if per_task is None else per_task, len(truth) if load is None else load)
-    said = []                                                               # one [2, m] a task
+    said = []  # one [2, m] a task
     for number, true in enumerate(truth):
         free = np.flatnonzero(left)
         m = min(cap, len(free))
         if m == 0:
-            raise BadCall(f"load is {load} and nobody is left for task {number}; expected load * workers to last for "
-                          f"{len(truth)} tasks, so raise load or workers, or lower per_task")
+            raise BadCall(
+                f"load is {load} and nobody is left for task {number}; expected load * workers to last for "
+                f"{len(truth)} tasks, so raise load or workers, or lower per_task"
+            )
         if imbalance:
             m = rng.choice(m) + 1
         who = rng.choice(free, size=m, replace=False)
@@ -104,5 +115,11 @@ def answer(rng: np.random.Generator, truth: np.ndarray, confusions: np.ndarray, 
         said.append(np.stack([who[order], label[order]]))
     both = np.concatenate(said, axis=1)
     task = np.repeat(np.arange(len(truth), dtype=np.int32), [s.shape[1] for s in said])
-    return Crowd(task=task, worker=both[0].astype(np.int32), label=both[1].astype(np.int16),
-                 truth=truth.astype(np.int16), confusions=confusions, extra=extra or {})
+    return Crowd(
+        task=task,
+        worker=both[0].astype(np.int32),
+        label=both[1].astype(np.int16),
+        truth=truth.astype(np.int16),
+        confusions=confusions,
+        extra=extra or {},
+    )

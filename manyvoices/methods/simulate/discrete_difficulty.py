@@ -21,9 +21,19 @@ import numpy as np
 from ._crowd import Crowd, answer, begin, between, dominant, rows
 
 
-def discrete_difficulty(*, workers: int = 30, tasks: int = 200, classes: int = 5, per_task: int | None = 10,
-                        imbalance: bool = False, load: int | None = None, ratio: float = 0.35,
-                        ratio_diff: float = 1.0, random: float = 0.0, seed: int = 0) -> Crowd:
+def discrete_difficulty(
+    *,
+    workers: int = 30,
+    tasks: int = 200,
+    classes: int = 5,
+    per_task: int | None = 10,
+    imbalance: bool = False,
+    load: int | None = None,
+    ratio: float = 0.35,
+    ratio_diff: float = 1.0,
+    random: float = 0.0,
+    seed: int = 0,
+) -> Crowd:
     """The first int(ratio * workers) workers are the good ones; `confusions` are those on hard tasks.
 
     Parameters
@@ -57,5 +67,13 @@ def discrete_difficulty(*, workers: int = 30, tasks: int = 200, classes: int = 5
     hard = (1 - random) / (ratio_diff + 1)
     difficulty = rng.choice(["easy", "hard", "random"], p=[ratio_diff * hard, hard, random], size=tasks)
     confusions = np.concatenate([dominant(rows(rng, good, classes, 0.2)), rows(rng, workers - good, classes, 5.0)])
-    return answer(rng, truth, confusions, per_task=per_task, imbalance=imbalance, load=load, difficulty=difficulty,
-                  extra={"difficulty": difficulty, "good": np.arange(workers) < good})
+    return answer(
+        rng,
+        truth,
+        confusions,
+        per_task=per_task,
+        imbalance=imbalance,
+        load=load,
+        difficulty=difficulty,
+        extra={"difficulty": difficulty, "good": np.arange(workers) < good},
+    )

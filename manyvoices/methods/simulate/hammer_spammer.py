@@ -15,8 +15,17 @@ import numpy as np
 from ._crowd import Crowd, answer, begin, between
 
 
-def hammer_spammer(*, workers: int = 30, tasks: int = 200, classes: int = 5, per_task: int | None = 10,
-                   imbalance: bool = False, load: int | None = None, ratio: float = 0.1, seed: int = 0) -> Crowd:
+def hammer_spammer(
+    *,
+    workers: int = 30,
+    tasks: int = 200,
+    classes: int = 5,
+    per_task: int | None = 10,
+    imbalance: bool = False,
+    load: int | None = None,
+    ratio: float = 0.1,
+    seed: int = 0,
+) -> Crowd:
     """The last int(ratio * workers) workers are the spammers.
 
     Parameters
@@ -41,7 +50,15 @@ def hammer_spammer(*, workers: int = 30, tasks: int = 200, classes: int = 5, per
     between("ratio", ratio, 0, 1)
     rng, truth = begin(workers=workers, tasks=tasks, classes=classes, per_task=per_task, load=load, seed=seed)
     spammers = int(ratio * workers)
-    confusions = np.concatenate([np.tile(np.eye(classes), (workers - spammers, 1, 1)),
-                                 np.full((spammers, classes, classes), 1 / classes)])
-    return answer(rng, truth, confusions, per_task=per_task, imbalance=imbalance, load=load,
-                  extra={"spammer": np.arange(workers) >= workers - spammers})
+    confusions = np.concatenate(
+        [np.tile(np.eye(classes), (workers - spammers, 1, 1)), np.full((spammers, classes, classes), 1 / classes)]
+    )
+    return answer(
+        rng,
+        truth,
+        confusions,
+        per_task=per_task,
+        imbalance=imbalance,
+        load=load,
+        extra={"spammer": np.arange(workers) >= workers - spammers},
+    )

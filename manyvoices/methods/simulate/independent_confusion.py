@@ -13,8 +13,16 @@ from __future__ import annotations
 from ._crowd import Crowd, answer, begin, dominant, rows
 
 
-def independent_confusion(*, workers: int = 30, tasks: int = 200, classes: int = 5, per_task: int | None = 10,
-                          imbalance: bool = False, load: int | None = None, seed: int = 0) -> Crowd:
+def independent_confusion(
+    *,
+    workers: int = 30,
+    tasks: int = 200,
+    classes: int = 5,
+    per_task: int | None = 10,
+    imbalance: bool = False,
+    load: int | None = None,
+    seed: int = 0,
+) -> Crowd:
     """Draw a confusion matrix for each worker, then the answers.
 
     Parameters

@@ -18,8 +18,15 @@ from ._crowd import Crowd, begin, between, cumulative, dominant, rows, whole
 BLOCK = 50_000  # tasks drawn at once; part of what a seed means
 
 
-def large(*, workers: int = 1_000, tasks: int = 100_000, classes: int = 5, per_task: int = 10, skew: float = 1.0,
-          seed: int = 0) -> Crowd:
+def large(
+    *,
+    workers: int = 1_000,
+    tasks: int = 100_000,
+    classes: int = 5,
+    per_task: int = 10,
+    skew: float = 1.0,
+    seed: int = 0,
+) -> Crowd:
     """Draw activities and confusion matrices, then the answers a block of tasks at a time.
 
     Parameters
@@ -46,24 +53,29 @@ def large(*, workers: int = 1_000, tasks: int = 100_000, classes: int = 5, per_t
     worker = np.empty((tasks, per_task), np.int32)
     label = np.empty((tasks, per_task), np.int16)
     for start in range(0, tasks, BLOCK):
-        true = truth[start:start + BLOCK]
+        true = truth[start : start + BLOCK]
         who = pick(rng, activity / activity.sum(), len(true), per_task)
         reached = rng.random(who.shape)[:, :, None] >= sums[who * classes + true[:, None]]
-        worker[start:start + BLOCK], label[start:start + BLOCK] = who, reached.sum(axis=2)
-    return Crowd(task=np.repeat(np.arange(tasks, dtype=np.int32), per_task), worker=worker.reshape(-1),
-                 label=label.reshape(-1), truth=truth.astype(np.int16), confusions=confusions,
-                 extra={"activity": activity})
+        worker[start : start + BLOCK], label[start : start + BLOCK] = who, reached.sum(axis=2)
+    return Crowd(
+        task=np.repeat(np.arange(tasks, dtype=np.int32), per_task),
+        worker=worker.reshape(-1),
+        label=label.reshape(-1),
+        truth=truth.astype(np.int16),
+        confusions=confusions,
+        extra={"activity": activity},
+    )
 
 
 def pick(rng: np.random.Generator, share: np.ndarray, tasks: int, per_task: int) -> np.ndarray:
     """Workers [tasks, per_task] drawn with these shares, each row sorted, and distinct if there are enough of them."""
-    if per_task <= len(share) <= 16 * per_task:                             # few workers: the first in a race
+    if per_task <= len(share) <= 16 * per_task:  # few workers: the first in a race
         finish = rng.standard_exponential((tasks, len(share))) / share
         return np.sort(np.argpartition(finish, per_task - 1, axis=1)[:, :per_task], axis=1)
     bound = share.cumsum()
     bound /= bound[-1]
     who = np.sort(bound.searchsorted(rng.random((tasks, per_task)), side="right"), axis=1)
-    again = np.arange(tasks if per_task <= len(share) else 0)               # many: draw repeats again
+    again = np.arange(tasks if per_task <= len(share) else 0)  # many: draw repeats again
     while len(again):
         row, place = np.nonzero(who[again, 1:] == who[again, :-1])
         who[again[row], place] = bound.searchsorted(rng.random(len(row)), side="right")

@@ -17,8 +17,17 @@ from manyvoices.core.errors import BadCall
 from ._crowd import Crowd, answer, begin, between, dominant, rows
 
 
-def student_teacher(*, workers: int = 30, tasks: int = 200, classes: int = 5, per_task: int | None = 10,
-                    imbalance: bool = False, load: int | None = None, ratio: float = 0.8, seed: int = 0) -> Crowd:
+def student_teacher(
+    *,
+    workers: int = 30,
+    tasks: int = 200,
+    classes: int = 5,
+    per_task: int | None = 10,
+    imbalance: bool = False,
+    load: int | None = None,
+    ratio: float = 0.8,
+    seed: int = 0,
+) -> Crowd:
     """The last int(ratio * workers) workers are the students; each follows a teacher drawn at random.
 
     Parameters
@@ -45,9 +54,11 @@ def student_teacher(*, workers: int = 30, tasks: int = 200, classes: int = 5, pe
     students = int(workers * ratio)
     teachers = workers - students
     if teachers == 0:
-        raise BadCall(f"ratio is {ratio!r} and leaves no teacher among {workers} workers; "
-                      "expected a number from 0 to below 1")
+        raise BadCall(
+            f"ratio is {ratio!r} and leaves no teacher among {workers} workers; expected a number from 0 to below 1"
+        )
     taught = dominant(rows(rng, teachers, classes))
     teacher = np.concatenate([np.arange(teachers), rng.choice(teachers, size=students)])
-    return answer(rng, truth, taught[teacher], per_task=per_task, imbalance=imbalance, load=load,
-                  extra={"teacher": teacher})
+    return answer(
+        rng, truth, taught[teacher], per_task=per_task, imbalance=imbalance, load=load, extra={"teacher": teacher}
+    )
