@@ -16,6 +16,9 @@ class Channel(Protocol):
     def says(self, probs: np.ndarray, task: np.ndarray, worker: np.ndarray) -> np.ndarray:
         """[n, K] from the beliefs [n, K] about the tasks of n pairs."""
 
+    def of(self, rows: np.ndarray, worker: np.ndarray) -> np.ndarray:
+        """The rows of these workers, -1 for one nobody has seen."""
+
     def confusions(self, classes: int) -> np.ndarray | None:
         """[W, K, K], where the channel is a table per worker and does not depend on the task."""
 
