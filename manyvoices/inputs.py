@@ -99,7 +99,7 @@ def from_frame(source: Any, options: dict[str, Any]) -> Raw:
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     columns = {
-        name: frame[name].to_list() if not isinstance(source, pl.DataFrame) else source[name] for name in frame.columns
+        name: source[name] if isinstance(source, pl.DataFrame) else listed(frame[name]) for name in frame.columns
     }
     texts = {name: as_text(pl, name, values) for name, values in columns.items()}
     from .methods.read._columns import answers
@@ -111,6 +111,13 @@ def from_frame(source: Any, options: dict[str, Any]) -> Raw:
         "frame",
         **{key: value for key, value in options.items() if value is not None},
     )
+
+
+def listed(series: Any) -> list[Any]:
+    """Values of any library's column; what that library calls missing is None."""
+    return [
+        None if absent else value for value, absent in zip(series.to_list(), series.is_null().to_list(), strict=True)
+    ]
 
 
 def as_text(pl, name: str, values: Any):

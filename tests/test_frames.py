@@ -1,0 +1,49 @@
+"""Data frames stand wherever a path does, whatever library made them; ids come out as text."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import manyvoices as mv
+from manyvoices.core.errors import BadCall, BadInput
+
+ROWS = {"task": [7, 7, 8, 8], "worker": ["a", "b", "a", "b"], "label": ["x", "x", None, "y"]}
+
+
+def libraries():
+    yield "polars", lambda: pl.DataFrame(ROWS)
+    yield "polars, lazy", lambda: pl.DataFrame(ROWS).lazy()
+    yield "pandas", lambda: pytest.importorskip("pandas").DataFrame(ROWS)
+    yield "arrow", lambda: pytest.importorskip("pyarrow").table(ROWS)
+
+
+@pytest.mark.parametrize("make", [make for _, make in libraries()], ids=[name for name, _ in libraries()])
+def test_a_frame_is_read_like_a_file(make):
+    data = mv.read(make())
+    assert data.answers.tasks.to_list() == ["7", "8"] and data.answers.n == 3 and data.dropped == {"missing label": 1}
+    assert mv.aggregate(make(), "mv").labels() == ["x", "y"]
+
+
+def test_columns_of_a_frame_under_other_names():
+    frame = pl.DataFrame(ROWS).rename({"task": "id", "worker": "who", "label": "said"})
+    assert mv.read(frame, task="id", worker="who", label="said").answers.n == 3
+    with pytest.raises(BadInput, match="column"):
+        mv.read(frame.select("who", "said"))
+
+
+def test_numbers_in_a_frame_stay_numbers_on_an_interval_scale():
+    frame = pl.DataFrame({"task": ["t", "t"], "worker": ["a", "b"], "label": [1.5, 2.5]})
+    assert mv.aggregate(mv.read(frame, scale="interval"), "mean").value.tolist() == [2.0]
+
+
+def test_a_missing_number_does_not_turn_ids_into_decimals():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"task": [1, 2, 3], "worker": [10, None, 11], "label": [0, 1, 1]})
+    data = mv.read(frame)
+    assert data.answers.workers.to_list() == ["10", "11"] and data.answers.classes.to_list() == ["0", "1"]
+
+
+def test_what_is_no_frame_is_refused():
+    with pytest.raises(BadCall, match="cannot read a dict"):
+        mv.read({"task": ["a"]})
