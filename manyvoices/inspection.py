@@ -10,6 +10,7 @@ import numpy as np
 from .core.answers import Shard
 from .core.dataset import Dataset
 from .core.fold import whole
+from .core.labels import many
 
 
 @dataclass
@@ -92,7 +93,7 @@ def odd(found: dict[str, Any]) -> list[str]:
         said.append("no task has two answers: nothing here can tell workers apart")
     if found.get("repeated_answers"):
         said.append(
-            f"{found['repeated_answers']} answers repeat a worker on a task; all count (--repeats last, first or error)"
+            f"{many(found['repeated_answers'], 'answer')} beyond a worker's first to the same task; all count (--repeats last, first or error)"
         )
     if found.get("classes") and (unused := [name for name, n in found["classes"].items() if n == 0]):
         said.append(f"{len(unused)} stated classes are never used: {', '.join(unused[:5])}")

@@ -139,20 +139,30 @@ def confusion_table(found: Consensus) -> pl.DataFrame | None:
     )
 
 
+def many(n: int, one: str, more: str = "") -> str:
+    return f"{n} {one}" if n == 1 else f"{n} {more or one + 's'}"
+
+
+def shortened(name: str) -> str:
+    return name if len(name) <= 40 else name[:37] + "..."
+
+
 def summary(found: Consensus, table: pl.DataFrame | None = None, ties: str = "lowest") -> str:
     """A few lines about a result; counts are those of the table that was written, where there is one."""
     answered = found.n > 0
     lines = [
-        f"{answered.sum()} tasks labelled from {found.n.sum()} answers"
-        + ("" if found.workers is None else f" of {len(found.workers)} workers")
-        + (f" in {len(found.classes)} classes" if found.probs is not None else "")
+        f"{many(answered.sum(), 'task')} labelled from {many(found.n.sum(), 'answer')}"
+        + ("" if found.workers is None else f" of {many(len(found.workers), 'worker')}")
+        + (f" in {many(len(found.classes), 'class', 'classes')}" if found.probs is not None else "")
     ]
     if found.probs is not None and len(found.classes):
         labels = found.labels() if table is None else table["label"].to_list()
         counts = Counter(label for label in labels if label is not None)
         most = counts.most_common(8)
         lines.append(
-            "labels: " + (", ".join(f"{name} {n}" for name, n in most) or "none") + (", ..." if len(counts) > 8 else "")
+            "labels: "
+            + (", ".join(f"{shortened(name)} {n}" for name, n in most) or "none")
+            + (", ..." if len(counts) > 8 else "")
         )
         if missing := sum(label is None for label in labels):
             why = (
