@@ -93,7 +93,8 @@ def odd(found: dict[str, Any]) -> list[str]:
         said.append("no task has two answers: nothing here can tell workers apart")
     if found.get("repeated_answers"):
         said.append(
-            f"{many(found['repeated_answers'], 'answer')} beyond a worker's first to the same task; all count (--repeats last, first or error)"
+            f"{many(found['repeated_answers'], 'answer')} beyond a worker's first to the same task; "
+            "all count (--repeats last, first or error)"
         )
     if found.get("classes") and (unused := [name for name, n in found["classes"].items() if n == 0]):
         said.append(f"{len(unused)} stated classes are never used: {', '.join(unused[:5])}")
