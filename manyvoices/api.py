@@ -163,12 +163,16 @@ def place(answers: Answers, on: str | None) -> Answers:
     from .core.answers import Here
     from .engines.memory import Threads
 
+    if on is None and type(answers.store) is not Here:
+        return answers  # somebody has placed them already
     where, _, more = (on or "threads").partition(":")
     if where == "threads":
         if not isinstance(answers.store, Here):
             return answers
         if more and not (more.isdigit() and int(more) > 0):
             raise BadCall(f"--on {on}: write threads:N with N at least 1")
+        if not isinstance(answers.store, Here):
+            return answers  # on disk: its own threads stream it
         return replace(answers, store=Threads(answers.store.shards, int(more) if more else None))
     if where == "disk":
         from .engines.disk import stored

@@ -8,10 +8,12 @@ from crowds import crowd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from manyvoices import api
 from manyvoices.core import answers as core
 from manyvoices.core.answers import Answers, narrow
-from manyvoices.core.errors import BadInput, ManyVoicesError
+from manyvoices.core.errors import BadCall, BadInput, ManyVoicesError
 from manyvoices.core.names import Names
+from manyvoices.engines.memory import cores
 
 ROWS = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 4), st.integers(0, 2)), max_size=40)
 
@@ -154,3 +156,16 @@ def test_not_caught_yet(what):
     else:
         with pytest.raises(ValueError):
             Answers.from_rows([("t", "w", "a")], classes=["a", "a"])
+
+
+def test_answers_stay_where_they_were_placed():
+    """`aggregate` once put answers placed on one thread back on all cores."""
+    answers = Answers.from_rows([("a", "w", "x"), ("b", "v", "y")])
+    assert api.place(answers, None).store.threads == cores()
+    one = api.place(answers, "threads:1")
+    assert api.place(one, None).store is one.store and api.place(one, "threads:2").store.threads == 2
+    stored = api.place(answers, "disk")
+    assert api.place(stored, None) is stored and api.place(stored, "threads:3") is stored
+    for wrong in ("threads:0", "threads:x", "cloud", "dask://host:1"):
+        with pytest.raises(BadCall):
+            api.place(answers, wrong)
