@@ -299,7 +299,7 @@ def prob_rows(answers: Answers, given: Any) -> np.ndarray:
 
 def belief_rows(answers: Answers, given: Any) -> np.ndarray:
     """[T, K] to start from: p: columns if there are any, else the labels, made sure; vote shares where nothing is said."""
-    from .kernels.rows import shares
+    from .kernels.rows import normalise
 
     if isinstance(given, np.ndarray):
         return prob_rows(answers, given)
@@ -307,7 +307,7 @@ def belief_rows(answers: Answers, given: Any) -> np.ndarray:
     if any(name.startswith("p:") for name in table.columns):
         return prob_rows(answers, table)
     codes = label_codes(answers, given, "labels")
-    return np.where((codes >= 0)[:, None], np.eye(len(answers.classes))[np.maximum(codes, 0)], shares(answers.counts()))
+    return np.where((codes >= 0)[:, None], np.eye(len(answers.classes))[np.maximum(codes, 0)], normalise(answers.counts()))
 
 
 def earlier(answers: Answers, given: Any) -> Consensus:

@@ -39,8 +39,8 @@ def iterate(
 ) -> tuple[Any, Any, Trace, bool]:
     """Alternate `sums = fold(step, params)` and `params = update(sums, params)`.
 
-    The objective is that of `params`: `sums.evidence + params.penalty` unless another is given. It must rise by more than
-    `tol` a task to go on. Gives the last params, their sums, the trace and whether it converged.
+    The objective is that of `params`: `sums.evidence + params.penalty` unless another is given. It must change by more
+    than `tol` an answered task to go on. Gives the last params, their sums, the trace and whether it converged.
 
     With `leap(p0, p1, p2)` every second update is followed by a jump along its path. A jump that lands lower than where the
     path stood is taken back; the trace holds what was kept, so it rises with a jump as without.
@@ -62,6 +62,8 @@ def iterate(
         tell(holds, count, iterations, value)
         if len(values) > 1 and not leapt and abs(values[-1] - values[-2]) <= enough:
             return params, sums, Trace(tuple(values), holds, monotone), True
+        if count == iterations:
+            break
         params = update(sums, params)
         path.append(params)
         if leap and len(path) == 3:

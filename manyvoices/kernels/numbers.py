@@ -10,7 +10,7 @@ from ..core.answers import Answers, Shard
 from ..core.channels import Line
 from ..core.consensus import Consensus
 from ..core.fold import by_task, whole
-from .rows import shares
+from .rows import normalise
 
 
 @dataclass
@@ -41,7 +41,7 @@ def result(answers: Answers, value: np.ndarray, found: Moments, reach: float) ->
     """A consensus around one value a task: a class on an ordinal scale, else the value and its interval."""
     if answers.scale != "interval":
         chosen = np.clip(np.ceil(value - 0.5), 0, max(len(answers.classes) - 1, 0)).astype(np.int64)
-        return Consensus.of(answers, probs=shares(answers.counts()), chosen=chosen)
+        return Consensus.of(answers, probs=normalise(answers.counts()), chosen=chosen)
     spread = noise(found)
     wide = 1.96 * reach * spread / np.sqrt(np.maximum(found.n, 1))
     wide = np.where(found.n > 0, wide, np.nan)

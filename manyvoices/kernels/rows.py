@@ -33,12 +33,6 @@ def normalise(table: np.ndarray, axis: int = -1) -> np.ndarray:
     return np.where(total > 0, table / np.where(total > 0, total, 1), 1 / max(table.shape[axis], 1))
 
 
-def shares(votes: np.ndarray) -> np.ndarray:
-    """Vote counts [n, K] to vote shares; a task without votes is uniform."""
-    total = row_sum(votes)[:, None]
-    return np.where(total > 0, votes / np.maximum(total, TINY), 1 / max(votes.shape[1], 1))
-
-
 def softmax_logsum(logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Softmax of each row [n, K] and log of the sum it divided by [n]. Works in the memory it is given."""
     best = None

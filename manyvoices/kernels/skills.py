@@ -1,36 +1,71 @@
-"""How good a worker is, with an interval: Beta quantiles around the fitted value with the worth of the worker's answers."""
+"""How good a worker is, with an interval that allows for few answers and for a truth that is itself estimated."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from ..core.answers import Answers
+from ..core.answers import Answers, Shard
+from ..core.fold import by_task, by_worker
 from ..core.scores import Scores
 
 LEVEL = 0.95
 
 
-def of_tables(
-    answers: Answers, counts: np.ndarray, tables: np.ndarray, prior: np.ndarray, note: str | list[str] = ""
-) -> Scores:
-    """P(the worker is right about a task drawn at random) = sum over k of prior[k] tables[w, k, k].
+@dataclass
+class Believed:
+    probs: np.ndarray = by_task()  # [T, K]
 
-    The spread is that of a Dirichlet posterior of each row with Jeffreys' half a count a cell; that the truth is itself
-    estimated is not in it.
+
+@dataclass
+class Hits:
+    right: np.ndarray = by_worker()  # [W] expected number of right answers
+    doubt: np.ndarray = by_worker()  # [W] its variance, the truths being as uncertain as the beliefs say
+
+
+def hits(shard: Shard, params: Believed) -> Hits:
+    right = shard.at(params.probs)
+    return Hits(shard.per_worker(right), shard.per_worker(right * (1 - right)))
+
+
+def of_beliefs(
+    answers: Answers,
+    probs: np.ndarray,
+    otherwise: np.ndarray,
+    note: str | list[str] = "",
+    value: np.ndarray | None = None,
+) -> Scores:
+    """The share of a worker's answers that are right under the beliefs, or another estimate of it in the same interval.
+
+    The interval is a Beta distribution with the mean and variance of a share of n answers of which some are right only
+    probably: p (1 - p) / (n + 2) + sum of h (1 - h) / (n + 1)^2 with h = P(the answer is right). A worker without answers
+    has the value `otherwise` and no interval.
     """
-    diagonal = tables[:, range(len(prior)), range(len(prior))]  # [W, K]
-    seen = counts.sum(axis=2)  # [W, K]
-    smoothed = (counts[:, range(len(prior)), range(len(prior))] + 0.5) / (seen + 0.5 * len(prior))
-    variance = (prior**2 * smoothed * (1 - smoothed) / (seen + 0.5 * len(prior) + 1)).sum(axis=1)
-    middle = (prior * smoothed).sum(axis=1)
-    worth = np.maximum(middle * (1 - middle) / np.maximum(variance, 1e-300) - 1, 0)
-    return of_shares(answers, (prior * diagonal).sum(axis=1), worth, note)
+    found, n = answers.fold(hits, Believed(probs)), answers.per_worker()
+    value = np.where(n > 0, found.right / np.maximum(n, 1), otherwise) if value is None else value
+    low, high = share_interval(found, n)
+    known = n > 0
+    low, high = np.minimum(low, value), np.maximum(high, value)
+    return Scores(
+        "skill", "worker", answers.workers, value, np.where(known, low, np.nan), np.where(known, high, np.nan), n, note
+    )
+
+
+def share_interval(found: Hits, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    from scipy.special import betaincinv
+
+    share = (found.right + 0.5) / (n + 1)
+    variance = share * (1 - share) / (n + 2) + found.doubt / (n + 1) ** 2
+    worth = np.maximum(share * (1 - share) / variance - 1, 1e-3)
+    a, b, tail = share * worth, (1 - share) * worth, (1 - LEVEL) / 2
+    return betaincinv(a, b, tail), betaincinv(a, b, 1 - tail)
 
 
 def of_shares(
     answers: Answers, right: np.ndarray, worth: np.ndarray | None = None, note: str | list[str] = ""
 ) -> Scores:
-    """A share of right answers, worth so many answers (by default all of the worker's)."""
+    """A share of agreeing answers, worth so many answers (by default all of the worker's)."""
     n = answers.per_worker()
     low, high = beta_interval(right, n if worth is None else worth)
     known = n > 0

@@ -9,7 +9,7 @@ import numpy as np
 from ..core.answers import Answers
 from ..core.consensus import Consensus, first_best
 from ..core.errors import BadInput
-from .rows import log, normalise, shares
+from .rows import log, normalise
 from .tables import Tables
 
 
@@ -20,7 +20,7 @@ def starting_beliefs(answers: Answers, init: str, seed: int = 0, labels: np.ndar
     if init == "votes":
         return None
     if init == "majority":
-        return np.eye(len(answers.classes))[first_best(shares(answers.counts()))]
+        return np.eye(len(answers.classes))[first_best(normalise(answers.counts()))]
     beliefs, held = (
         np.full((len(answers.tasks), len(answers.classes)), 1 / len(answers.classes)),
         answers.per_task() > 0,

@@ -19,8 +19,8 @@ from ..core.consensus import Consensus
 from ..core.errors import ManyVoicesError
 from ..core.fold import by_task, by_worker, whole
 from . import skills
-from .em import iterate
-from .rows import column_sums, shares, softmax_logsum
+from .em import check, iterate
+from .rows import column_sums, entropy, log, normalise, softmax_logsum
 
 
 @dataclass
@@ -90,7 +90,7 @@ class Start:
 
 def beginning(shard: Shard, params: Start) -> np.ndarray:
     """Vote shares or given beliefs [t, K]; a task whose truth is given has that."""
-    probs = shares(shard.tally()) if params.probs is None else params.probs
+    probs = normalise(shard.tally()) if params.probs is None else params.probs
     if params.gold is None:
         return probs
     return np.where((params.gold >= 0)[:, None], np.eye(shard.classes)[np.maximum(params.gold, 0)], probs)
@@ -121,10 +121,38 @@ def room(answers: Answers, tables: int | None = None, limit: float = 8e9) -> Non
         )
 
 
-def plainly(params: Tables, sums: Counts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The tables, class shares and counts a fit shows."""
+def free_tables(smoothing: float) -> Callable:
+    """The M step of Dawid-Skene: every cell of every table free."""
+
+    def update(sums: Counts, _) -> Tables:
+        found = normalise(sums.counts + smoothing)
+        penalty = smoothing * float(log(found).sum()) if smoothing else 0.0
+        return Tables(log(found), log(normalise(sums.prior)), penalty)
+
+    return update
+
+
+@dataclass
+class Mixed(Counts):
+    """The sums of methods whose bound needs the entropy of the beliefs."""
+
+    entropy: float = whole(default=0.0)
+
+
+def mixed(shard: Shard, params: Tables) -> Mixed:
+    probs, evidence = posterior(shard, params)
+    return Mixed(**vars(sums(shard, probs, evidence)), entropy=entropy(shard.answered(probs)))
+
+
+def mixed_start(shard: Shard, params: Start) -> Mixed:
+    probs = beginning(shard, params)
+    return Mixed(**vars(sums(shard, probs)), entropy=entropy(shard.answered(probs)))
+
+
+def plainly(params: Tables, sums: Counts) -> tuple[np.ndarray, np.ndarray]:
+    """The tables and class shares a fit shows."""
     prior = np.exp(params.log_prior)
-    return np.exp(params.log_tables), prior / prior.sum(), sums.counts
+    return np.exp(params.log_tables), prior / prior.sum()
 
 
 def fit(
@@ -143,9 +171,10 @@ def fit(
 ) -> Consensus:
     """From vote shares (or given beliefs) through EM to a consensus. `update(sums, params)` is what makes the method.
 
-    Its first call has no params; gold labels are added to what it gives. `resume(params)` may put an earlier fit in the place
-    of the first parameters; `shown(params, sums)` says which tables, class shares and counts the result holds.
+    Its first call has no params; gold labels are added to what it gives. `resume(params)` gives the tables of an earlier fit
+    for one E step in the place of the votes; `shown(params, sums)` says which tables and class shares the result holds.
     """
+    check(tol=tol, iterations=iterations)
     room(answers)
 
     def updated(sums: Counts, params: Tables | None) -> Tables:
@@ -153,17 +182,19 @@ def fit(
 
     params = updated(answers.fold(start, Start(gold, beliefs_at_start)), None)
     if resume is not None:
-        params = resume(params)
+        params = updated(answers.fold(step, resume(params)), params)
     params, sums, trace, converged = iterate(
         answers, step, updated, params, tol=tol, iterations=iterations, holds=holds, monotone=monotone
     )
-    found, prior, counts = shown(params, sums)
-    return Consensus.of(
-        answers,
-        probs=answers.fold(beliefs, params).probs,
-        channel=channels.Tables(np.ascontiguousarray(found)),
-        prior=prior,
-        skill=skills.of_tables(answers, counts, found, prior),
-        trace=trace,
-        converged=converged,
-    )
+    return believe(answers, params, *shown(params, sums), trace=trace, converged=converged)
+
+
+def believe(
+    answers: Answers, params: Tables, found: np.ndarray, prior: np.ndarray, *, note: str | list[str] = "", **more
+) -> Consensus:
+    """The consensus of fitted parameters that shows these tables [W, K, K] and class shares [K]."""
+    probs = answers.fold(beliefs, params).probs
+    usual = (prior * np.einsum("wkk->wk", found)).sum(axis=1)  # of a worker without answers
+    channel = more.pop("channel", None) or channels.Tables(np.ascontiguousarray(found))
+    skill = skills.of_beliefs(answers, probs, usual, note)
+    return Consensus.of(answers, probs=probs, channel=channel, prior=prior, skill=skill, **more)

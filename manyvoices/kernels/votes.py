@@ -10,7 +10,7 @@ import numpy as np
 from ..core.answers import Shard
 from ..core.fold import by_task, by_worker, whole
 from ..core.names import Names
-from .rows import shares
+from .rows import normalise
 
 
 @dataclass
@@ -40,10 +40,10 @@ def weighted_shares(shard: Shard, weight: np.ndarray) -> np.ndarray:
     lowest = votes.min(axis=1, initial=0.0)
     if lowest.any():
         votes -= lowest[:, None]
-    votes = shares(votes)
+    votes = normalise(votes)
     empty = shard.per_task(np.abs(weight)[shard.worker]) < 1e-12  # nobody's vote weighs anything: all count alike
     if empty.any():
-        votes[empty] = shares(shard.tally())[empty]
+        votes[empty] = normalise(shard.tally())[empty]
     return votes
 
 

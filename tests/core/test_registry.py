@@ -60,7 +60,7 @@ def test_a_method_of_another_package(tmp_path, monkeypatch, fresh):
         Also: TheirVote; power=exponent
         """
         from manyvoices.core.consensus import Consensus
-        from manyvoices.kernels.rows import shares
+        from manyvoices.kernels.rows import normalise
 
 
         def theirs(answers, *, power: float = 1.0) -> Consensus:
@@ -71,7 +71,7 @@ def test_a_method_of_another_package(tmp_path, monkeypatch, fresh):
             power
                 Votes are raised to it.
             """
-            return Consensus.of(answers, probs=shares(answers.counts() ** power))
+            return Consensus.of(answers, probs=normalise(answers.counts() ** power))
         ''')
     package(tmp_path, "their_package", {"aggregate.theirs": "their_package:theirs"}, source)
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -5,8 +5,8 @@
     trace               = evidence lower bound, which no step lowers
 
 The Dirichlet prior says that workers are right more often than not; it keeps workers with few answers from being believed
-or condemned on them, and its expectations in log space make the beliefs less certain than those of `ds`. The skills'
-intervals are those of the posterior Dirichlets.
+or condemned on them, and its expectations in log space make the beliefs less certain than those of `ds`. A skill is the
+expected share of right answers; its interval allows for the number of answers and for the doubt about each truth.
 
 Family: Dawid-Skene
 Needs: workers
@@ -64,11 +64,7 @@ def bcc(
 
     def shown(_, sums: tables.Counts):
         alpha, nu = known + sums.counts, mass + sums.prior
-        return (
-            alpha / alpha.sum(axis=2, keepdims=True),
-            nu / nu.sum(),
-            alpha - 0.5,
-        )  # the intervals add Jeffreys' half again
+        return alpha / alpha.sum(axis=2, keepdims=True), nu / nu.sum()
 
     return tables.fit(
         answers,

@@ -17,34 +17,15 @@ Also: CommunityBCC; iterations=n_iter, maxiter
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.special import logsumexp
 
-from ...core import channels
-from ...core.answers import Answers, Shard
+from ...core.answers import Answers
 from ...core.consensus import Consensus
-from ...core.fold import whole
-from ...kernels import skills, tables
+from ...kernels import tables
 from ...kernels.dirichlet import expected_log, log_beta
 from ...kernels.em import at_least_one, check, iterate, positive
-from ...kernels.rows import entropy
-
-
-@dataclass
-class Counts(tables.Counts):
-    entropy: float = whole(default=0.0)
-
-
-def step(shard: Shard, params: tables.Tables) -> Counts:
-    probs, evidence = tables.posterior(shard, params)
-    return Counts(**vars(tables.sums(shard, probs, evidence)), entropy=entropy(shard.answered(probs)))
-
-
-def begin(shard: Shard, params: tables.Start) -> Counts:
-    probs = tables.beginning(shard, params)
-    return Counts(**vars(tables.sums(shard, probs)), entropy=entropy(shard.answered(probs)))
+from ...kernels.rows import normalise, softmax_logsum
 
 
 def cbcc(
@@ -75,45 +56,37 @@ def cbcc(
     tables.room(answers, communities * len(answers.workers))
     habits = ways(communities, len(answers.classes))
 
-    def belong(sums: Counts) -> tuple[np.ndarray, np.ndarray]:
+    def evidence(sums: tables.Mixed) -> np.ndarray:
         """log evidence of each worker under each community [W, M]; its alphas are habits + counts."""
-        return np.stack([(log_beta(h + sums.counts) - log_beta(h)).sum(axis=1) for h in habits], axis=1) - np.log(
-            communities
-        )
+        fits = [(log_beta(h + sums.counts) - log_beta(h)).sum(axis=1) for h in habits]
+        return np.stack(fits, axis=1) - np.log(communities)
 
-    def bound(sums: Counts, _) -> float:
+    def bound(sums: tables.Mixed, _) -> float:
         nu = mass + sums.prior
-        return float(
-            sums.entropy + log_beta(nu) - log_beta(np.full(len(nu), mass)) + logsumexp(belong(sums), axis=1).sum()
-        )
+        of_prior = log_beta(nu) - log_beta(np.full(len(nu), mass))
+        return float(sums.entropy + of_prior + logsumexp(evidence(sums), axis=1).sum())
 
-    def update(sums: Counts, _) -> tables.Tables:
-        fits = belong(sums)
-        part = np.exp(fits - logsumexp(fits, axis=1, keepdims=True))
+    def update(sums: tables.Mixed, _) -> tables.Tables:
+        part = softmax_logsum(evidence(sums))[0]
         logs = sum(part[:, m, None, None] * expected_log(h + sums.counts) for m, h in enumerate(habits))
         return tables.Tables(logs, expected_log(mass + sums.prior), gold=gold)
 
-    params = update(answers.fold(begin, tables.Start(gold)), None)
+    params = update(answers.fold(tables.mixed_start, tables.Start(gold)), None)
     params, sums, trace, converged = iterate(
-        answers, step, update, params, tol=tol, iterations=iterations, holds="evidence lower bound", objective=bound
-    )
-    fits = belong(sums)
-    part = np.exp(fits - logsumexp(fits, axis=1, keepdims=True))
-    alphas = sum(part[:, m, None, None] * (h + sums.counts) for m, h in enumerate(habits))
-    found, prior = alphas / alphas.sum(axis=2, keepdims=True), (mass + sums.prior) / (mass + sums.prior).sum()
-    note = [
-        f"community {m + 1} of {communities} ({p:.2f})"
-        for m, p in zip(part.argmax(axis=1), part.max(axis=1), strict=True)
-    ]
-    scores = skills.of_tables(answers, alphas - 0.5, found, prior, note=note)
-    return Consensus.of(
         answers,
-        probs=answers.fold(tables.beliefs, params).probs,
-        channel=channels.Tables(np.ascontiguousarray(found)),
-        prior=prior,
-        skill=scores,
-        trace=trace,
-        converged=converged,
+        tables.mixed,
+        update,
+        params,
+        tol=tol,
+        iterations=iterations,
+        holds="evidence lower bound",
+        objective=bound,
+    )
+    part = softmax_logsum(evidence(sums))[0]
+    alphas = sum(part[:, m, None, None] * (h + sums.counts) for m, h in enumerate(habits))
+    note = [f"community {m + 1} of {communities} ({p:.2f})" for m, p in zip(part.argmax(1), part.max(1), strict=True)]
+    return tables.believe(
+        answers, params, normalise(alphas), normalise(mass + sums.prior), note=note, trace=trace, converged=converged
     )
 
 

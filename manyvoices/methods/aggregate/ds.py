@@ -22,7 +22,6 @@ from ...core.answers import Answers
 from ...core.consensus import Consensus
 from ...kernels import tables
 from ...kernels.em import check
-from ...kernels.rows import log, normalise
 from ...kernels.starts import first_tables, starting_beliefs
 
 
@@ -59,7 +58,7 @@ def ds(
     check(smoothing=smoothing)
     return tables.fit(
         answers,
-        m_step(smoothing),
+        tables.free_tables(smoothing),
         gold=gold,
         tol=tol,
         iterations=iterations,
@@ -72,14 +71,5 @@ def ds(
 
 def without_empty_rows(params: tables.Tables, sums: tables.Counts):
     """A class the worker never met has a uniform row; show zeros instead."""
-    found, prior, counts = tables.plainly(params, sums)
-    return found * (counts.sum(axis=2, keepdims=True) > 1e-6), prior, counts
-
-
-def m_step(smoothing: float):
-    def update(sums: tables.Counts, _) -> tables.Tables:
-        found = normalise(sums.counts + smoothing)
-        penalty = smoothing * float(log(found).sum()) if smoothing else 0.0
-        return tables.Tables(log(found), log(normalise(sums.prior)), penalty)
-
-    return update
+    found, prior = tables.plainly(params, sums)
+    return found * (sums.counts.sum(axis=2, keepdims=True) > 1e-6), prior

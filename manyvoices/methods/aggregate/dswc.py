@@ -17,34 +17,16 @@ Also: DSWC, dawid_skene_clust, DawidSkeneClust; clusters=L, n_clusters; iteratio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ...core import channels
-from ...core.answers import Answers, Shard
+from ...core.answers import Answers
 from ...core.consensus import Consensus, Trace
 from ...core.errors import BadCall
-from ...core.fold import whole
-from ...kernels import em, skills, tables
-from ...kernels.rows import entropy, normalise
+from ...kernels import em, tables
+from ...kernels.rows import normalise
 
 DELTA = 1e-10  # added to every cell of the answers and inside every log, as published
-
-
-@dataclass
-class Counts(tables.Counts):
-    entropy: float = whole(default=0.0)
-
-
-def step(shard: Shard, params: tables.Tables) -> Counts:
-    probs, _ = tables.posterior(shard, params)
-    return Counts(**vars(tables.sums(shard, probs)), entropy=entropy(shard.answered(probs)))
-
-
-def begin(shard: Shard, params: tables.Start) -> Counts:
-    probs = tables.beginning(shard, params)
-    return Counts(**vars(tables.sums(shard, probs)), entropy=entropy(shard.answered(probs)))
 
 
 def dswc(
@@ -89,7 +71,7 @@ def dswc(
 def fit(answers: Answers, clusters: int, tol: float, iterations: int, disturbed: np.ndarray | None) -> Consensus:
     n, tasks, converged = answers.per_worker(), int((answers.per_task() > 0).sum()), False
     busy = np.flatnonzero(n)  # workers without answers are in no cluster
-    sums = answers.fold(begin, tables.Start(None, disturbed))
+    sums = answers.fold(tables.mixed_start, tables.Start(None, disturbed))
     counts = padded(sums)[busy]  # [W, K, K] under the beliefs of this round
     group = grouped(normalise(counts), clusters)
     shown = np.stack(
@@ -106,7 +88,7 @@ def fit(answers: Answers, clusters: int, tol: float, iterations: int, disturbed:
         everybody[busy] = per_worker
         params = tables.Tables(everybody, np.log(prior + DELTA) + DELTA * per_worker.sum(axis=(0, 2)))
         fits = np.einsum("wkm,ckm->wc", counts, logs) + np.log(share + DELTA)
-        sums = answers.fold(step, params)
+        sums = answers.fold(tables.mixed, params)
         counts, member = padded(sums)[busy], np.exp(fits - fits.max(axis=1, keepdims=True))
         member /= member.sum(axis=1, keepdims=True)
         together = np.einsum("wc,wkm->ckm", member, counts)
@@ -127,13 +109,13 @@ def fit(answers: Answers, clusters: int, tol: float, iterations: int, disturbed:
     of = np.full(len(n), share.argmax())  # a worker without answers is shown in the largest cluster
     of[busy] = member.argmax(axis=1)
     note = [f"cluster {c + 1} of {clusters}" if m else "" for c, m in zip(of, n, strict=True)]
-    scores = skills.of_tables(answers, sums.counts, shown[of], normalise(sums.prior), note=note)
-    return Consensus.of(
+    return tables.believe(
         answers,
-        probs=answers.fold(tables.beliefs, params).probs,
+        params,
+        shown[of],
+        normalise(sums.prior),
         channel=channels.Tables(np.ascontiguousarray(shown), of),
-        prior=normalise(sums.prior),
-        skill=scores,
+        note=note,
         trace=Trace(tuple(values), "evidence lower bound"),
         converged=converged,
     )
@@ -143,7 +125,7 @@ def shares_of(member: np.ndarray) -> np.ndarray:
     return member.mean(axis=0) if len(member) else np.full(member.shape[1], 1 / member.shape[1])
 
 
-def padded(sums: Counts) -> np.ndarray:
+def padded(sums: tables.Counts) -> np.ndarray:
     """Expected counts of answers that have DELTA added in every cell of every task and worker."""
     return sums.counts + DELTA * sums.prior[:, None]
 

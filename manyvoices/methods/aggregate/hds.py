@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln, psi, xlogy
+from scipy.special import gammaln, polygamma, psi, xlogy
 
 from ...core.answers import Answers
 from ...core.consensus import Consensus
@@ -81,7 +81,7 @@ def hds(
 
     def shown(params: Params, sums: tables.Counts):
         alpha, nu = params.habits + sums.counts, mass + sums.prior
-        return alpha / alpha.sum(axis=2, keepdims=True), nu / nu.sum(), alpha - 0.5
+        return alpha / alpha.sum(axis=2, keepdims=True), nu / nu.sum()
 
     return tables.fit(
         answers,
@@ -106,16 +106,10 @@ def best_habits(old: np.ndarray, logs: np.ndarray, workers: int, shape: float, r
         a = np.exp(x)
         slope_at = workers * (level - psi(a)) + (shape - 1) / a - rate
         below, above = np.where(slope_at > 0, x, below), np.where(slope_at > 0, above, x)
-        falls = -(workers * trigamma(a) + (shape - 1) / a**2) * a
+        falls = -(workers * polygamma(1, a) + (shape - 1) / a**2) * a
         new = x - slope_at / falls
         new = np.where((new > below) & (new < above), new, (below + above) / 2)
         if np.abs(new - x).max(initial=0.0) < 1e-13:
             break
         x = new
     return np.exp(x)
-
-
-def trigamma(a: np.ndarray) -> np.ndarray:
-    from scipy.special import zeta
-
-    return zeta(2, a)

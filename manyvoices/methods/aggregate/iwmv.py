@@ -30,7 +30,7 @@ def iwmv(
     *,
     rounds: int = 10,
     weight_transform: Literal["none", "li_yu"] = "none",
-    ties: str = "lowest",
+    ties: Literal["lowest", "random", "all"] = "lowest",
     seed: int = 0,
 ) -> Consensus:
     """Repeat the weighted vote until no weight changes.

@@ -27,7 +27,7 @@ from ...core.consensus import Consensus, first_best
 from ...core.fold import by_task, by_worker, whole
 from ...kernels import skills, votes
 from ...kernels.em import check, tell
-from ...kernels.rows import shares, softmax_logsum
+from ...kernels.rows import normalise, softmax_logsum
 
 
 @dataclass
@@ -90,7 +90,7 @@ def kos(answers: Answers, *, iterations: int = 100) -> Consensus:
         score = np.concatenate([-score / 2, score / 2], axis=1)
     undecided = np.flatnonzero(np.ptp(score, axis=1) < 1e-9) if classes else np.zeros(0, np.int64)
     probs = softmax_logsum(score)[0] if classes else score
-    probs[undecided] = shares(counts[undecided])
+    probs[undecided] = normalise(counts[undecided])
     chosen = first_best(probs)
     right = answers.fold(votes.agreement, votes.Outcome(chosen)).right / np.maximum(n[:, 0], 1)
     return Consensus.of(

@@ -26,7 +26,7 @@ from ...core.scores import Scores
 from ...kernels import coins
 from ...kernels.em import at_least_one, check, iterate, positive
 from ...kernels.rows import log, normalise
-from ...kernels.skills import beta_interval
+from ...kernels.skills import Believed, hits, share_interval
 
 
 def mace(
@@ -81,7 +81,9 @@ def mace(
         spammed = np.maximum(said - knew, 0)
         counts = np.stack([spammed.sum(axis=1), knew.sum(axis=1)], axis=1)
         if fit == "vb":
-            return params_of(normalise(exp_psi(counts + np.array([alpha, beta]))), normalise(exp_psi(spammed + habit)), gold, 0.0)
+            return params_of(
+                normalise(exp_psi(counts + np.array([alpha, beta]))), normalise(exp_psi(spammed + habit)), gold, 0.0
+            )
         return params_of(normalise(counts + delta), normalise(spammed + delta), gold, delta)
 
     best, chosen, busy = -np.inf, None, answers.per_worker() > 0
@@ -103,26 +105,35 @@ def mace(
             best, chosen = found[1].evidence, found
     params, _, trace, converged = chosen
     spam, habits = shares_of(params)
-    counts = said.sum(axis=1)
-    low, high = beta_interval(1 - spam, counts)
-    skill = Scores(
+    probs = answers.fold(coins.beliefs, params).probs
+    return Consensus.of(
+        answers,
+        probs=probs,
+        channel=Spam(1 - spam, habits),
+        skill=competence(answers, probs, spam, habits),
+        prior=np.full(classes, 1 / max(classes, 1)),
+        trace=trace,
+        converged=converged,
+    )
+
+
+def competence(answers: Answers, probs: np.ndarray, spam: np.ndarray, habits: np.ndarray) -> Scores:
+    """1 - spam, in the interval of the share of right answers less what the habit alone would get right."""
+    n = answers.per_worker()
+    lucky = habits @ normalise(probs[answers.per_task() > 0].sum(axis=0)) if len(probs) else np.zeros(len(n))
+    ends = share_interval(answers.fold(hits, Believed(probs)), n)
+    low, high = (np.clip((end - lucky) / np.maximum(1 - lucky, 1e-12), 0, 1) for end in ends)
+    low, high = np.minimum(low, 1 - spam), np.maximum(high, 1 - spam)
+    note = "competence: the share of answers not given by habit"
+    return Scores(
         "skill",
         "worker",
         answers.workers,
         1 - spam,
-        np.where(counts > 0, low, np.nan),
-        np.where(counts > 0, high, np.nan),
-        answers.per_worker(),
-        "competence: the share of answers not given by habit",
-    )
-    return Consensus.of(
-        answers,
-        probs=answers.fold(coins.beliefs, params).probs,
-        channel=Spam(1 - spam, habits),
-        skill=skill,
-        prior=np.full(classes, 1 / max(classes, 1)),
-        trace=trace,
-        converged=converged,
+        np.where(n > 0, low, np.nan),
+        np.where(n > 0, high, np.nan),
+        n,
+        note,
     )
 
 

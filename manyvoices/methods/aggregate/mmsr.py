@@ -28,7 +28,7 @@ from ...core.errors import ManyVoicesError
 from ...core.fold import by_task, by_worker, whole
 from ...kernels import skills
 from ...kernels.em import check, tell
-from ...kernels.rows import shares, softmax_logsum
+from ...kernels.rows import normalise, softmax_logsum
 
 
 @dataclass
@@ -72,7 +72,7 @@ def vote(shard: Shard, params: Weights) -> Votes:
     weight = shard.of_worker(params.weight)
     votes = softmax_logsum(shard.tally(weight))[0]
     empty = shard.per_task(np.abs(weight)) < 1e-12  # nobody who could be compared with another: all votes count alike
-    return Votes(np.where(empty[:, None], shares(shard.tally()), votes))
+    return Votes(np.where(empty[:, None], normalise(shard.tally()), votes))
 
 
 def mmsr(answers: Answers, *, tol: float = 1e-10, iterations: int = 10_000, max_memory: float = 8.0) -> Consensus:
@@ -106,7 +106,11 @@ def mmsr(answers: Answers, *, tol: float = 1e-10, iterations: int = 10_000, max_
     weight = np.log(right * (classes - 1) / (1 - right))
     probs = answers.fold(vote, Weights(weight)).probs
     return Consensus.of(
-        answers, probs=probs, channel=Coins(right), skill=skills.of_shares(answers, right), converged=converged
+        answers,
+        probs=probs,
+        channel=Coins(right),
+        skill=skills.of_beliefs(answers, probs, right, value=right),
+        converged=converged,
     )
 
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from ...core.answers import Answers
 from ...core.consensus import Consensus
-from ...kernels.rows import shares
+from ...kernels.rows import normalise
 
 
 def mv(answers: Answers) -> Consensus:
     """Count the votes."""
-    return Consensus.of(answers, probs=shares(answers.counts()))
+    return Consensus.of(answers, probs=normalise(answers.counts()))

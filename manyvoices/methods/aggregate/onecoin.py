@@ -59,9 +59,9 @@ def onecoin(
     params = update(sums, None)
     if start is not None:
         who, order = known_workers(answers, start)
-        if start.prior is None or start.skill is None:
+        if not isinstance(start.channel, Coins) or start.prior is None:
             raise BadInput("the result to start from has no accuracies: use one that onecoin made")
-        params = params_of(start.channel.of(start.skill.value, who), start.prior[order], classes, gold, smoothing)
+        params = params_of(start.channel.of(start.channel.right, who), start.prior[order], classes, gold, smoothing)
     params, sums, trace, converged = iterate(
         answers,
         coins.step,
@@ -72,12 +72,13 @@ def onecoin(
         holds="log-likelihood, penalised by smoothing" if smoothing else "log-likelihood",
     )
     right = np.exp(params.base[:, 0] + params.gain[:, 0])
+    probs = answers.fold(coins.beliefs, params).probs
     return Consensus.of(
         answers,
-        probs=answers.fold(coins.beliefs, params).probs,
+        probs=probs,
         channel=Coins(right),
         prior=np.exp(params.log_prior),
-        skill=skills.of_shares(answers, right),
+        skill=skills.of_beliefs(answers, probs, right, value=right),
         trace=trace,
         converged=converged,
     )

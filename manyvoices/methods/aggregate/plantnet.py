@@ -30,7 +30,7 @@ from ...core.errors import BadCall
 from ...core.fold import by_task, by_worker, whole
 from ...kernels import skills
 from ...kernels.em import check
-from ...kernels.rows import shares
+from ...kernels.rows import normalise
 
 
 @dataclass
@@ -79,7 +79,7 @@ def step(shard: Shard, params: Params) -> Round:
         else shard.workers[shard.worker] == shard.of_task(params.author)
     )
     return Round(
-        shares(np.maximum(votes, 0)),
+        normalise(np.maximum(votes, 0)),
         winner,
         valid,
         habit(shard, agrees & author & shard.of_task(valid)),

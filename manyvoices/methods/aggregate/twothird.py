@@ -13,13 +13,13 @@ import numpy as np
 
 from ...core.answers import Answers
 from ...core.consensus import Consensus, first_best
-from ...kernels.rows import shares
+from ...kernels.rows import normalise
 
 
 def twothird(answers: Answers) -> Consensus:
     """Vote, and leave out what is not agreed on."""
     counts = answers.counts()
-    probs = shares(counts)
+    probs = normalise(counts)
     agreed = (counts.sum(axis=1) >= 2) & (probs.max(axis=1, initial=0.0) >= 2 / 3 - 1e-9)
     return Consensus.of(
         answers, probs=probs, chosen=np.where(agreed, first_best(probs), -1), note="less than two thirds agree"

@@ -11,6 +11,8 @@ Also: Wawa, worker_agreement_with_aggregate
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from ...core.answers import Answers
@@ -18,8 +20,10 @@ from ...core.channels import Coins
 from ...core.consensus import Consensus
 from ...kernels import skills, votes
 
+OWN_VOTE = "agreement with a majority that their own vote is part of"
 
-def wawa(answers: Answers, *, ties: str = "lowest", seed: int = 0) -> Consensus:
+
+def wawa(answers: Answers, *, ties: Literal["lowest", "random", "all"] = "lowest", seed: int = 0) -> Consensus:
     """Vote, score each worker against the outcome, vote again with the scores.
 
     Parameters
@@ -33,4 +37,6 @@ def wawa(answers: Answers, *, ties: str = "lowest", seed: int = 0) -> Consensus:
     plain = answers.fold(votes.step, votes.Weights(np.ones(len(answers.workers)), ids, ties))
     skill = plain.right / np.maximum(plain.n, 1)
     weighted = answers.fold(votes.step, votes.Weights(skill, ids, ties))
-    return Consensus.of(answers, probs=weighted.probs, skill=skills.of_shares(answers, skill), channel=Coins(skill))
+    return Consensus.of(
+        answers, probs=weighted.probs, skill=skills.of_shares(answers, skill, note=OWN_VOTE), channel=Coins(skill)
+    )

@@ -21,7 +21,7 @@ from ...core.consensus import Consensus
 from ...core.fold import by_task, by_worker
 from ...kernels import tables
 from ...kernels.em import check
-from ...kernels.rows import log, normalise, shares
+from ...kernels.rows import normalise
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Votes:
 def vote(shard: Shard, params: Trust) -> Votes:
     weighted = shard.tally(params.diagonal.ravel().take(shard.said.indices))
     empty = weighted.sum(axis=1) == 0
-    return Votes(np.where(empty[:, None], shares(shard.tally()), shares(weighted)))
+    return Votes(np.where(empty[:, None], normalise(shard.tally()), normalise(weighted)))
 
 
 def wds(
@@ -61,15 +61,9 @@ def wds(
     """
     check(smoothing=smoothing)
 
-    def update(sums: tables.Counts, _) -> tables.Tables:
-        found = normalise(sums.counts + smoothing)
-        return tables.Tables(
-            log(found), log(normalise(sums.prior)), smoothing * float(log(found).sum()) if smoothing else 0.0
-        )
-
     fitted = tables.fit(
         answers,
-        update,
+        tables.free_tables(smoothing),
         gold=gold,
         tol=tol,
         iterations=iterations,

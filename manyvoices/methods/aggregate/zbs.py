@@ -11,6 +11,8 @@ Also: ZeroBasedSkill, zero_based_skill; iterations=n_iter; rate=lr_init; steps=l
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from ...core.answers import Answers
@@ -27,7 +29,7 @@ def zbs(
     rate: float = 1.0,
     steps: int = 20,
     factor: float = 0.5,
-    ties: str = "lowest",
+    ties: Literal["lowest", "random", "all"] = "lowest",
     seed: int = 0,
 ) -> Consensus:
     """Update the skills a fixed number of times.

@@ -19,7 +19,7 @@ from manyvoices.core.consensus import Consensus
 from manyvoices.core.errors import BadCall, BadInput
 from manyvoices.core.labels import choose, worker_table
 from manyvoices.core.names import Names
-from manyvoices.kernels.rows import shares
+from manyvoices.kernels.rows import normalise
 
 MONOTONE = {"ds", "onecoin", "classcond", "bcc", "cbcc", "hds", "glad"}     # and mace with EM; contract.md
 MODELS = ["bcc", "cbcc", "ds", "fastds", "hybridds", "glad", "hds", "mace", "onecoin", "classcond", "wds"]
@@ -498,7 +498,7 @@ def test_models_beat_majority_vote(name, spammed):
     for crowd_ in spammed:
         answers = crowd_.answers()
         right = np.mean(fit(name, answers, crowd_, **({"restarts": 2} if name == "mace" else {})).codes == crowd_.truth)
-        gain.append(right - np.mean(shares(answers.counts()).argmax(axis=1) == crowd_.truth))
+        gain.append(right - np.mean(normalise(answers.counts()).argmax(axis=1) == crowd_.truth))
     found = [fit(name, c.answers(), c, **({"restarts": 2} if name == "mace" else {})).skill.value for c in spammed[:5]]
     apart = [np.mean(skill[:10, None] > skill[None, 10:]) for skill in found]
     assert np.mean(gain) >= .08 and np.mean(apart) > .98
