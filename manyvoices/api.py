@@ -73,6 +73,8 @@ def write(data: Dataset, out: str | Path, format: str = "native") -> list[Path]:
 def convert(source: Any, out: str | Path, to: str | None = None, **options: Any) -> list[Path]:
     """Read anything, write it in another format: by default long where `out` has a table's suffix, else native."""
     table = (".csv", ".tsv", ".jsonl", ".parquet", ".csv.gz", ".tsv.gz", ".jsonl.gz")
+    if to is None and Path(out).suffix and not str(out).endswith(("/", *table)) and not Path(out).is_dir():
+        raise BadCall(f"{out}: expected a name ending in {', '.join(table)}, a folder DIR/, or --to FORMAT")
     data = source if isinstance(source, Dataset) else read(source, **options)
     return write(data, out, to or ("long" if str(out).endswith(table) else "native"))
 
@@ -118,9 +120,11 @@ def aggregate(
     answers = source if data is None else data.answers
     if answers is None:
         raise BadInput("the data set has items but no answers", expected="answers of workers about tasks")
+    given: dict[str, Any] = {}
     if callable(method):
+        if method.__name__ not in registry.names("aggregate"):
+            return method(place(answers, on), **options)  # a function of the user's own
         about, function = registry.about("aggregate", method.__name__), method
-        given: dict[str, Any] = {}
     else:
         chosen = registry.parse("aggregate", method)
         if len(chosen) != 1:

@@ -6,8 +6,8 @@ import json
 import logging
 import os
 import sys
-import time
 import traceback
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,6 @@ import click
 from . import __version__
 from .core import registry
 from .core.errors import BadCall, BadInput, ManyVoicesError, Unknown
-
-JOB_OF = {"aggregate": "aggregate", "simulate": "simulate"}
-READ = ("aggregate", "convert", "inspect")
 
 
 class Verbs(click.Group):
@@ -219,7 +216,7 @@ def convert(data, out, to, format, on, **options):
     from . import api
 
     common, options = parted(options)
-    dataset = loaded(data, format, on, options)
+    dataset = loaded(data, format, None, options)  # rows are written one by one: from memory
     files = api.convert(dataset, out, to)
     tell(common, dataset)
     finish(
@@ -314,31 +311,35 @@ def aggregate(data, strategy, out, format, on, **options):
     manyvoices aggregate answers.csv -s "mv,ds[smoothing=0.1]" -o results/
     """
     from .inputs import questions
-    from .runs import aggregate_all, check_output, slug
+    from .runs import Call, aggregate_all, check_output, slug
 
     common, options = parted(options)
     asked = click.get_current_context().meta["asked"]
-    mine = {
-        name: options.pop(name)
-        for name in ("soft", "all_tasks", "ties", "min_prob", "gold", "probs", "labels", "start", "seed")
+    record = {
+        name: value for name, value in options.items() if value is not None and value is not False and value != ()
     }
+    mine = {f.name: options.pop(f.name) for f in fields(Call) if f.name in options}
     if mine["min_prob"] is not None and not 0 <= mine["min_prob"] <= 1:
         raise BadCall(f"--min-prob is {mine['min_prob']}: give a number between 0 and 1")
     known = {o.name for method, _ in asked for o in method.options}
-    methods = {name: value for name, value in options.items() if name in known and value is not None}
+    own = {name: value for name, value in options.items() if name in known and value is not None}
     reader = {name: value for name, value in options.items() if name not in known}
-    began = time.time()
-    check_output(asked, out, all_questions := reader.get("question") == "all")
+    check_output(asked, data, out, all_questions := reader.get("question") == "all")
+    went_in = [mine[name] for name in ("gold", "probs", "labels") if mine[name] is not None]
+    went_in += [options[name] for name in ("map_labels", "exclude_workers") if options.get(name) is not None]
+    went_in += [str(Path(mine["start"]) / "model.safetensors")] if mine["start"] is not None else []
+    # columns of the answers and tasks without any are looked up in memory; the answers go where they should afterwards
+    late = mine["all_tasks"] or any({"score", "author"} & set(method.data) for method, _ in asked)
     result, files, notes, table = {}, [], [], None
     for question in questions(Path(data), format) if all_questions else [None]:
         place = out if question is None else f"{out}/{slug(question)}/"
-        dataset = loaded(data, format, on, reader | ({} if question is None else {"question": question}))
+        chosen = {} if question is None else {"question": question}
+        dataset = loaded(data, format, None if late else on, reader | chosen)
         if question is not None:
             say(common)(f"\n{question}")
+        call = Call(data, place, record | chosen, went_in, on if late else None, common["as_json"], **mine)
         with progress(common):
-            rows, table, written, remarks = aggregate_all(
-                dataset, data, asked, methods, mine, place, began, say(common)
-            )
+            rows, table, written, remarks = aggregate_all(dataset, asked, own, call, say(common))
         tell(common, dataset)
         result = rows if question is None else result | {question: rows}
         files += written
@@ -348,7 +349,7 @@ def aggregate(data, strategy, out, format, on, **options):
         result,
         seed=mine["seed"],
         input=data,
-        options=methods | {"strategy": strategy},
+        options=record | {"strategy": strategy},
         common=common,
         notes=notes,
         files=files,
@@ -558,9 +559,10 @@ def progress(common: dict[str, Any]):
 def run(args: list[str] | None = None) -> int:
     """The command line with one line an error and the exit codes of the contract."""
     args = sys.argv[1:] if args is None else args
+    log, lines = logging.getLogger("manyvoices"), Lines()
     if "-q" not in args and "--quiet" not in args:
-        logging.getLogger("manyvoices").addHandler(Lines())
-        logging.getLogger("manyvoices").setLevel(logging.INFO)
+        log.addHandler(lines)
+        log.setLevel(logging.INFO)
     code, error, raised = 0, "", None
     facts: dict[str, Any] = {}
     try:
@@ -573,6 +575,8 @@ def run(args: list[str] | None = None) -> int:
     except BaseException as problem:
         raised = problem
         code, error, facts = told(problem)
+    finally:
+        log.removeHandler(lines)
     if error:
         if "-v" in args or "--verbose" in args:
             traceback.print_exception(raised)

@@ -11,7 +11,6 @@ import numpy as np
 from . import api
 from .core.files import put, put_text
 from .core.labels import worker_table
-from .inputs import unread
 
 METHODS = ("mv", "wawa", "onecoin", "ds", "glad", "mace", "bcc")
 
@@ -36,7 +35,7 @@ def run(out: Path, seed: int, say: Callable[[str], None]) -> dict[str, Any]:
         say(
             f"     worker {row['worker']:>3}: {row['skill']:.2f} [{row['low']:.2f}, {row['high']:.2f}] from {row['n']} answers"
         )
-    page = put_text(out / "report.md", markdown(accuracy, workers, len(unread(data).rows)))
+    page = put_text(out / "report.md", markdown(accuracy, workers, data.answers.n))
     say(f"4. Try it on your own answers: manyvoices aggregate {out}/crowd -s ds -o labels.csv")
     say("   Open this page:")
     return {"accuracy": accuracy, "report": str(page.resolve())}

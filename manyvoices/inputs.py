@@ -87,30 +87,30 @@ def questions(path: Path, format: str | None) -> list[str]:
 
 def from_frame(source: Any, options: dict[str, Any]) -> Raw:
     """Any data frame that narwhals knows, with the columns of a long table."""
+    from .methods.read._columns import answers
+    from .methods.read._table import Record, Table
+
+    given = registry.about("read", "long").settle({key: value for key, value in options.items() if value is not None})
+    name = Path(f"({type(source).__module__.split('.')[0]} frame)")
+    return answers(Table(name, texts(source), Record(name)), "frame", **given)
+
+
+def texts(source: Any) -> pl.DataFrame:
+    """A data frame of any library with every column as text."""
     import narwhals as nw
     import polars as pl
 
     try:
         frame = nw.from_native(source, eager_only=False, pass_through=False)
     except TypeError:
-        raise BadCall(
-            f"cannot read a {type(source).__name__}; give a path or a data frame (pandas, polars, Arrow, ...)"
-        ) from None
+        kind = type(source).__name__
+        raise BadCall(f"cannot read a {kind}; give a path or a data frame (pandas, polars, Arrow, ...)") from None
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     columns = {
         name: source[name] if isinstance(source, pl.DataFrame) else listed(frame[name]) for name in frame.columns
     }
-    texts = {name: as_text(pl, name, values) for name, values in columns.items()}
-    from .methods.read._columns import answers
-    from .methods.read._table import Record, Table
-
-    name = Path(f"({type(source).__module__.split('.')[0]} frame)")
-    return answers(
-        Table(name, pl.DataFrame(texts), Record(name)),
-        "frame",
-        **{key: value for key, value in options.items() if value is not None},
-    )
+    return pl.DataFrame({name: as_text(pl, name, values) for name, values in columns.items()})
 
 
 def listed(series: Any) -> list[Any]:
@@ -232,28 +232,29 @@ def side_inputs(
 
 def gold_codes(answers: Answers, given: Any) -> np.ndarray:
     """[T] class codes, -1 where nothing is known."""
-    if isinstance(given, np.ndarray):
-        return given
-    return label_codes(answers, given, "gold")
+    if not isinstance(given, np.ndarray):
+        return label_codes(answers, given, "gold")
+    codes = as_is(answers, given)
+    if (codes >= len(answers.classes)).any() or not np.issubdtype(codes.dtype, np.integer):
+        raise BadInput(
+            f"gold codes up to {codes.max()}", expected=f"whole numbers below {len(answers.classes)}, -1 = unknown"
+        )
+    return codes
 
 
 def label_codes(answers: Answers, given: Any, what: str) -> np.ndarray:
     labels, file = mapping(given, "label")
-    codes = np.full(len(answers.tasks), -1, np.int64)
-    tasks = list(labels)
-    at = answers.tasks.code(tasks, missing=-1)
-    for place_, task in zip(at, tasks, strict=True):
-        if labels[task] is None:
-            continue
-        if labels[task] not in answers.classes:
-            raise BadInput(
-                f"{what} label {labels[task]!r} of task {task!r} is not a class",
-                file=file,
-                value=labels[task],
-                expected=", ".join(answers.classes[:12]),
-            )
-        if place_ >= 0:
-            codes[place_] = answers.classes.code([labels[task]])[0]
+    code = {name: k for k, name in enumerate(answers.classes)}
+    if unknown := next((task for task, label in labels.items() if label is not None and label not in code), None):
+        raise BadInput(
+            f"{what} label {labels[unknown]!r} of task {unknown!r} is not a class",
+            file=file,
+            value=labels[unknown],
+            expected=", ".join(answers.classes[:12]),
+        )
+    codes = np.full(len(answers.tasks) + 1, -1, np.int64)  # one place more for tasks without answers
+    codes[answers.tasks.code(labels, missing=-1)] = [-1 if label is None else code[label] for label in labels.values()]
+    codes = codes[:-1]
     if not (codes >= 0).any():
         raise BadInput(f"no task of the {what} has answers", file=file, expected="the same task ids as in the answers")
     return codes
@@ -261,14 +262,21 @@ def label_codes(answers: Answers, given: Any, what: str) -> np.ndarray:
 
 def prob_rows(answers: Answers, given: Any) -> np.ndarray:
     """[T, K] probabilities of every class, every row summing to one."""
+    file = None
     if isinstance(given, np.ndarray):
-        probs = given
+        probs = np.asarray(given, float)
         if probs.shape != (len(answers.tasks), len(answers.classes)):
             raise BadInput(
                 f"probabilities of shape {probs.shape}",
                 expected=f"({len(answers.tasks)}, {len(answers.classes)}): tasks by classes",
             )
-        return probs
+    else:
+        probs, file = prob_table(answers, given)
+    return distributions(answers, probs, file)
+
+
+def prob_table(answers: Answers, given: Any) -> tuple[np.ndarray, Path | None]:
+    """[T, K] from a table with a column p:CLASS for every class, NaN for tasks it does not have."""
     table, file = frame(given)
     wanted = [f"p:{name}" for name in answers.classes]
     if absent := [name for name in ["task", *wanted] if name not in table.columns]:
@@ -279,6 +287,11 @@ def prob_rows(answers: Answers, given: Any) -> np.ndarray:
 
     rows = table.select(pl.col(wanted).cast(pl.Float64, strict=False)).to_numpy()
     probs[place_[place_ >= 0]] = rows[place_ >= 0]
+    return probs, file
+
+
+def distributions(answers: Answers, probs: np.ndarray, file: Path | None) -> np.ndarray:
+    """Checked: a distribution for every answered task, uniform for the others that have none."""
     lacking = np.flatnonzero(np.isnan(probs).any(axis=1) & (answers.per_task() > 0))
     if len(lacking):
         raise BadInput(
@@ -286,7 +299,7 @@ def prob_rows(answers: Answers, given: Any) -> np.ndarray:
             file=file,
             expected="a number for each class of each answered task",
         )
-    probs = np.where(np.isnan(probs), 1 / len(wanted), probs)
+    probs = np.where(np.isnan(probs), 1 / max(probs.shape[1], 1), probs)
     if (probs < 0).any() or (np.abs(probs.sum(axis=1) - 1) > 1e-3).any():
         at = int(np.flatnonzero((probs < 0).any(axis=1) | (np.abs(probs.sum(axis=1) - 1) > 1e-3))[0])
         raise BadInput(
@@ -303,11 +316,14 @@ def belief_rows(answers: Answers, given: Any) -> np.ndarray:
 
     if isinstance(given, np.ndarray):
         return prob_rows(answers, given)
-    table, _ = frame(given)
-    if any(name.startswith("p:") for name in table.columns):
-        return prob_rows(answers, table)
+    if not isinstance(given, Mapping):
+        given, _ = frame(given)
+        if any(name.startswith("p:") for name in given.columns):
+            return prob_rows(answers, given)
     codes = label_codes(answers, given, "labels")
-    return np.where((codes >= 0)[:, None], np.eye(len(answers.classes))[np.maximum(codes, 0)], normalise(answers.counts()))
+    return np.where(
+        (codes >= 0)[:, None], np.eye(len(answers.classes))[np.maximum(codes, 0)], normalise(answers.counts())
+    )
 
 
 def earlier(answers: Answers, given: Any) -> Consensus:
@@ -397,15 +413,12 @@ def mapping(given: Any, value: str) -> tuple[dict[str, str | None], Path | None]
 
 
 def frame(given: Any) -> tuple[pl.DataFrame, Path | None]:
-    import polars as pl
-
-    if isinstance(given, pl.DataFrame):
-        return given.with_columns(pl.col("task").cast(pl.String)) if "task" in given.columns else given, None
+    """A table of text from a path or from any library's data frame."""
     if isinstance(given, (str, Path)):
         from .methods.read._table import read_table
 
         return read_table(Path(given)).frame, Path(given)
-    raise BadCall(f"cannot read a {type(given).__name__}; give a path, a mapping or a polars frame")
+    return texts(given), None
 
 
 def from_stdin(text: bytes) -> Path:

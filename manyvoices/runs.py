@@ -9,6 +9,7 @@ import platform
 import re
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,12 @@ import numpy as np
 
 from . import __version__, api
 from .core import labels
-from .core.consensus import Consensus
+from .core.consensus import Consensus, Trace
 from .core.dataset import Dataset
 from .core.errors import BadCall, BadInput
 from .core.files import check_writable, put, put_text
 from .core.registry import Method
+from .inputs import earlier
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,70 +30,92 @@ if TYPE_CHECKING:
 TABLES = (".csv", ".parquet", ".jsonl", ".npy")
 
 
+@dataclass(frozen=True)
+class Call:
+    """What was asked of a run besides the methods: the verb's own options, and all options as they go into records."""
+
+    source: str
+    out: str | None
+    record: dict[str, Any]
+    files: list[str]  # further files that went in
+    on: str | None = None  # where to put answers that had to be read into memory first
+    rows: bool = False  # whether the result is wanted as rows (--json)
+    soft: bool = False
+    all_tasks: bool = False
+    ties: str = "lowest"
+    min_prob: float | None = None
+    gold: str | None = None
+    probs: str | None = None
+    labels: str | None = None
+    start: str | None = None
+    seed: int = 0
+
+
 def aggregate_all(
-    data: Dataset,
-    source: str,
-    asked: list[tuple[Method, dict]],
-    options: dict[str, Any],
-    mine: dict[str, Any],
-    out: str | None,
-    began: float,
-    say: Callable[[str], None],
+    data: Dataset, asked: list[tuple[Method, dict]], options: dict[str, Any], call: Call, say: Callable[[str], None]
 ) -> tuple[Any, str | None, list[Path], list[str]]:
     """Result rows, the text for stdout (None where files were written), the files, and notes."""
-    folder = out is not None and is_folder(out)
+    folder = call.out is not None and is_folder(call.out)
     if data.answers is None:
-        raise BadInput(
-            "the data set has items but no answers", file=Path(source), expected="answers of workers about tasks"
-        )
-    if mine["all_tasks"]:
+        message = "the data set has items but no answers"
+        raise BadInput(message, file=Path(call.source), expected="answers of workers about tasks")
+    if call.all_tasks:
         data = with_all_tasks(data)
+    before = None if call.start is None else earlier(data.answers, call.start)
     result: Any = {}
     files: list[Path] = []
     notes: list[str] = []
     text = None
     for method, bracketed in asked:
-        given = bracketed | {name: value for name, value in options.items() if name in {o.name for o in method.options}}
-        for shared in ("ties", "seed"):
-            if shared in {o.name for o in method.options} and shared not in given:
-                given[shared] = mine[shared]
-        start = time.time()
-        found = api.aggregate(
-            data, method.name, **{name: mine[name] for name in ("gold", "probs", "labels", "start")}, **given
-        )
+        own = {o.name for o in method.options}
+        given = {name: getattr(call, name) for name in ("ties", "seed") if name in own} | bracketed
+        given |= {name: value for name, value in options.items() if name in own}
+        sides, left = side_inputs_for(method, call, before, len(asked) > 1)
+        began = time.time()
+        found = api.aggregate(data, method.name, on=call.on, **sides, **given)
         table = found.table(
-            soft=mine["soft"],
-            ties=mine["ties"],
-            seed=mine["seed"],
-            min_prob=mine["min_prob"],
-            answered=not mine["all_tasks"],
+            soft=call.soft, ties=call.ties, seed=call.seed, min_prob=call.min_prob, answered=not call.all_tasks
         )
         scores = scored(found, table, data)
         if len(asked) > 1:
             say(f"\n{method.name}")
-        said = report(found, table, scores, mine["ties"])
-        say(said)
-        notes += [line for line in said.splitlines() if "NOT converged" in line or line.startswith("ties:")]
+        said = report(found, table, scores, call.ties)
+        say("\n".join([said, *left]))
+        notes += [line for line in said.splitlines() if "NOT converged" in line or line.startswith("ties:")] + left
         if folder:
-            where = Path(out) / method.name if len(asked) > 1 else Path(out)  # type: ignore[arg-type]
-            manifest = {
-                "command": ["aggregate", method.name],
-                "options": given | {k: v for k, v in mine.items() if v not in (None, False)},
-                "inputs": fingerprints(Path(source), [mine[k] for k in ("gold", "probs", "labels")]),
-                "scores": scores,
-                "seconds": {"read": round(start - began, 3), "fit": round(time.time() - start, 3)},
-            }
-            files += write_folder(found, table, where, data, manifest, mine["start"])
-        elif mine["start"] is not None:
-            changed = len(changes(mine["start"], found))
-            say(f"changed: {changed} labels, new tasks among them (a folder, -o DIR/, lists them in changes.csv)")
-        if not folder and out not in (None, "-"):
-            files += write_table(found, table, Path(out), mine["soft"])  # type: ignore[arg-type]
-        elif not folder:
-            text = to_csv(table)
-        rows = table.to_dicts()
+            place = Path(call.out) / method.name if len(asked) > 1 else Path(call.out)  # type: ignore[arg-type]
+            changed = None if before is None else changes(before, table)
+            written = write_folder(found, table, place, data, changed)
+            about = {"scores": scores, "converged": found.converged, "left_out": data.dropped, "notes": data.messages}
+            seconds = {"fit": round(time.time() - began, 3)}
+            inputs = fingerprints(Path(call.source), call.files)
+            files += [
+                *written,
+                write_manifest(place, ["aggregate", method.name], call.record | given, inputs, seconds, about),
+            ]
+        else:
+            if before is not None:
+                changed = len(changes(before, table))
+                say(f"changed: {changed} labels, new tasks among them (a folder, -o DIR/, lists them in changes.csv)")
+            if call.out in (None, "-"):
+                text = None if call.rows else to_csv(table)
+            else:
+                files += write_table(found, table, Path(call.out), call.soft)  # type: ignore[arg-type]
+        rows = table.to_dicts() if call.rows else []
         result = rows if len(asked) == 1 else result | {method.name: rows}
     return result, text, files, notes
+
+
+def side_inputs_for(
+    method: Method, call: Call, before: Consensus | None, several: bool
+) -> tuple[dict[str, Any], list[str]]:
+    """Gold labels and the like for one method; of several methods those that cannot use them do without, and it is said."""
+    given = {"gold": call.gold, "probs": call.probs, "labels": call.labels, "start": before}
+    given = {name: value for name, value in given.items() if value is not None}
+    if not several:
+        return given, []
+    left = [f"{method.name} takes no {name}: left out" for name in given if name not in method.data]
+    return {name: value for name, value in given.items() if name in method.data}, left
 
 
 def slug(name: str) -> str:
@@ -99,7 +123,7 @@ def slug(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name).strip("-.")[:80] or "question"
 
 
-def check_output(asked: list[tuple[Method, dict]], out: str | None, several: bool = False) -> None:
+def check_output(asked: list[tuple[Method, dict]], source: str, out: str | None, several: bool = False) -> None:
     """Refuse a place that cannot take the result, before the work."""
     folder = out is not None and is_folder(out)
     if several and not folder:
@@ -108,6 +132,14 @@ def check_output(asked: list[tuple[Method, dict]], out: str | None, several: boo
         raise BadCall(f"{len(asked)} methods make as many tables: give a folder, -o DIR/")
     if out not in (None, "-") and not folder and Path(out).suffix not in TABLES:
         raise BadCall(f"-o {out}: expected a name ending in {', '.join(TABLES)}, or a folder DIR/")
+    if (
+        folder
+        and Path(out).is_dir()
+        and (Path(out).resolve() == Path(source).resolve() or any(Path(out).glob("answers.*")))
+    ):
+        raise BadCall(
+            f"-o {out} holds answers, whose workers.csv and other files the results would replace; choose another folder"
+        )
     if out not in (None, "-"):
         check_writable(Path(out))
 
@@ -144,37 +176,29 @@ def with_all_tasks(data: Dataset) -> Dataset:
     return replace(data, answers=wider, notes=notes)
 
 
-def scored(found: Consensus, table: pl.DataFrame, data: Dataset) -> dict[str, float]:
+def scored(found: Consensus, table: pl.DataFrame, data: Dataset) -> dict[str, float | None]:
     """Against the truth, where some is known: accuracy (ties with several rows share one), or mean absolute error."""
+    import polars as pl
+
     if data.items is None:
         return {}
-    truth = data.items.truth_of(found.tasks)
+    tasks = pl.Series(found.tasks.to_list(), dtype=pl.String)
+    truth = pl.DataFrame(
+        {"task": tasks, "truth": pl.Series(data.items.truth_of(found.tasks), dtype=pl.String), "held": found.n}
+    )
+    both = table.join(truth.filter(pl.col("held") > 0).drop_nulls("truth"), on="task")
     if found.probs is None:
-        known = [
-            (float(t), v)
-            for t, v, n in zip(truth, found.value, found.n, strict=True)
-            if t is not None and n > 0 and is_number(t)
-        ]  # type: ignore[arg-type]
-        return {"mae": float(np.mean([abs(t - v) for t, v in known])), "truth": len(known)} if known else {}
-    of = dict(zip(found.tasks, truth, strict=True))
-    per_task: dict[str, list[float]] = {}
-    for task, label in zip(table["task"].to_list(), table["label"].to_list(), strict=True):
-        if of.get(task) is not None:
-            per_task.setdefault(task, []).append(float(label == of[task]))
-    if not per_task:
+        both = both.with_columns(pl.col("truth").cast(pl.Float64, strict=False)).filter(pl.col("truth").is_finite())
+        return {"mae": (both["truth"] - both["value"]).abs().mean(), "truth": len(both)} if len(both) else {}
+    hit = (pl.col("label") == pl.col("truth")).fill_null(False)
+    tasks_ = both.group_by("task").agg(hit.mean().alias("hit"), pl.col("label").is_not_null().any().alias("labelled"))
+    if not len(tasks_):
         return {}
-    scores = {"accuracy": float(np.mean([np.mean(hits) for hits in per_task.values()])), "truth": len(per_task)}
-    if withheld := set(table.filter(table["label"].is_null())["task"].to_list()) & set(per_task):
-        sure = [np.mean(hits) for task, hits in per_task.items() if task not in withheld]
-        scores |= {"accuracy_labelled": float(np.mean(sure)) if sure else float("nan"), "labelled": len(sure)}
-    return scores
-
-
-def is_number(text: str) -> bool:
-    try:
-        return bool(np.isfinite(float(text)))
-    except ValueError:
-        return False
+    scores = {"accuracy": tasks_["hit"].mean(), "truth": len(tasks_)}
+    if not tasks_["labelled"].all():
+        sure = tasks_.filter("labelled")
+        scores |= {"accuracy_labelled": sure["hit"].mean(), "labelled": len(sure)}
+    return scores  # type: ignore[return-value]
 
 
 def report(found: Consensus, table: pl.DataFrame, scores: dict[str, float], ties: str) -> str:
@@ -188,7 +212,7 @@ def report(found: Consensus, table: pl.DataFrame, scores: dict[str, float], ties
             f"accuracy: {share:.4f} [{low[0]:.3f}, {high[0]:.3f}] on {n} tasks whose truth is known"
             + (
                 f" ({scores['accuracy_labelled']:.4f} of the {int(scores['labelled'])} that have a label)"
-                if "labelled" in scores
+                if scores.get("labelled")
                 else ""
             )
         )
@@ -228,53 +252,61 @@ def write_table(found: Consensus, table: pl.DataFrame, out: Path, soft: bool) ->
     ]
 
 
+OURS = (
+    "labels.csv",
+    "tasks.csv",
+    "workers.csv",
+    "confusions.csv",
+    "changes.csv",
+    "model.safetensors",
+    "metrics.jsonl",
+    "manifest.json",
+)
+
+
 def write_folder(
-    found: Consensus, table: pl.DataFrame, out: Path, data: Dataset, manifest: dict[str, Any], start: Any
+    found: Consensus, table: pl.DataFrame, out: Path, data: Dataset, changed: pl.DataFrame | None
 ) -> list[Path]:
-    """Everything a fit says; the manifest last, so that a folder that has one is whole."""
+    """Everything a fit says. What an earlier run left here and this one does not write goes first."""
+    for name in OURS:
+        (out / name).unlink(missing_ok=True)
     files = [put(out / "labels.csv", table.write_csv), put(out / "tasks.csv", labels.task_table(found).write_csv)]
     if found.workers is not None:
         files.append(put(out / "workers.csv", labels.worker_table(found, data.answers.per_worker()).write_csv))  # type: ignore[union-attr]
     if (confusions := labels.confusion_table(found)) is not None:
         files.append(put(out / "confusions.csv", confusions.write_csv))
-    if start is not None:
-        files.append(put(out / "changes.csv", changes(start, found).write_csv))
+    if changed is not None:
+        files.append(put(out / "changes.csv", changed.write_csv))
     files.append(found.save(out))
-    steps = (
-        []
-        if found.trace is None
-        else [{"step": i, "holds": found.trace.holds, "value": v} for i, v in enumerate(found.trace.values, 1)]
-    )
-    files.append(put_text(out / "metrics.jsonl", "".join(json.dumps(step) + "\n" for step in steps)))
-    whole = manifest | {
+    trace = found.trace or Trace((), "")
+    steps = [{"step": i, "holds": trace.holds, "value": value} for i, value in enumerate(trace.values, 1)]
+    return [*files, put_text(out / "metrics.jsonl", "".join(json.dumps(step) + "\n" for step in steps))]
+
+
+def write_manifest(
+    out: Path, command: list[str], options: dict, inputs: dict, seconds: dict, about: dict[str, Any] | None = None
+) -> Path:
+    """How the folder came about; written last, so that a folder that has one is whole."""
+    whole = (about or {}) | {
+        "command": command,
+        "options": options,
+        "inputs": inputs,
+        "seconds": seconds,
         "versions": versions(),
-        "converged": found.converged,
         "when": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "left_out": data.dropped,
-        "notes": data.messages,
     }
-    files.append(
-        put_text(
-            out / "manifest.json", json.dumps(whole, indent=1, sort_keys=True, ensure_ascii=False, default=str) + "\n"
-        )
-    )
-    return files
+    text = json.dumps(whole, indent=1, sort_keys=True, ensure_ascii=False, default=str, allow_nan=False)
+    return put_text(out / "manifest.json", text + "\n")
 
 
-def changes(start: Any, found: Consensus) -> pl.DataFrame:
+def changes(before: Consensus, table: pl.DataFrame) -> pl.DataFrame:
     """task, before, after: what is new or has another label than in the earlier result."""
     import polars as pl
 
-    old = start if isinstance(start, Consensus) else Consensus.load(start)
-    before = dict(zip(old.tasks, old.labels(), strict=True))
-    known = dict(zip(old.tasks, old.n, strict=True))
-    rows = [
-        (task, before.get(task) if known.get(task, 0) > 0 else None, after)
-        for task, after, n in zip(found.tasks, found.labels(), found.n, strict=True)
-        if n > 0
-    ]
-    changed = [row for row in rows if row[1] != row[2]]
-    return pl.DataFrame(changed, schema={"task": pl.String, "before": pl.String, "after": pl.String}, orient="row")
+    old = before.table().select("task", before="label").unique("task", keep="first")
+    new = table.select("task", after="label").unique("task", keep="first", maintain_order=True)
+    both = new.join(old, on="task", how="left", maintain_order="left").select("task", "before", "after")
+    return both.filter(pl.col("before").ne_missing(pl.col("after")))
 
 
 def versions() -> dict[str, str]:
@@ -287,11 +319,11 @@ def versions() -> dict[str, str]:
     }
 
 
-def fingerprints(source: Path, more: list[str | None]) -> dict[str, str]:
+def fingerprints(source: Path, more: list[str]) -> dict[str, str]:
     """sha256 of each file that went in; of a folder, the files directly in it."""
     paths = sorted(p for p in source.iterdir() if p.is_file()) if source.is_dir() else [source]
     found = {}
-    for path in [*paths, *(Path(p) for p in more if isinstance(p, str))]:
+    for path in [*paths, *map(Path, more)]:
         if path.is_file():
             with path.open("rb") as handle:
                 found[str(path)] = hashlib.file_digest(handle, "sha256").hexdigest()

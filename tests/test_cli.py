@@ -133,7 +133,7 @@ WRONG = [
     (2, ["aggregate", "answers.csv", "-s", "crowdlab"], "--probs"),
     (2, ["aggregate", "answers.csv", "-s", "goldmv"], "--gold"),
     (2, ["aggregate", "answers.csv", "-s", "mv", "--gold", "answers.csv"], "gold"),
-    (2, ["convert", "answers.csv", "out/", "--to", "lewidi2023"], "cannot be written"),
+    (2, ["convert", "answers.csv", "out/", "--to", "lewidi2025"], "cannot be written"),
     (2, ["convert", "answers.csv", "out/", "--to", "nativ"], "Did you mean 'native'?"),
     (2, ["simulate", "x/", "-s", "hammer"], "Did you mean 'hammer_spammer'?"),
     (2, ["simulate", "x/", "-s", "hammer_spammer", "--ratio", "5"], "ratio"),

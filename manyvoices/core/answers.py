@@ -157,7 +157,7 @@ class Here:
         return np.empty(shape, dtype)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Answers:
     """N answers of W workers about T tasks in K classes. `workers` is None where only counts are known."""
 
@@ -253,11 +253,19 @@ class Answers:
 
     def per_task(self) -> np.ndarray:
         """Number of answers of each task: [T]."""
-        return self.fold(_effort).tasks
+        return self._effort.tasks
 
     def per_worker(self) -> np.ndarray:
         """Number of answers of each worker: [W]."""
-        return self.fold(_effort).workers
+        return self._effort.workers
+
+    @cached_property
+    def _effort(self) -> _Effort:
+        """Counted once: every method asks for it, and on disk it is a pass over everything."""
+        found = self.fold(_effort)
+        found.tasks.setflags(write=False)
+        found.workers.setflags(write=False)
+        return found
 
     def rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """task, worker, label (or value) of every row, sorted by them. In memory only."""

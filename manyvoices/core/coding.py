@@ -53,7 +53,7 @@ def coded(raw: Raw, rules: Rules) -> Dataset:
     answers = notes = None
     if raw.rows is not None:
         answers, notes = answers_of(raw.rows, raw, rules, scale, dropped, messages)
-    items = items_of(raw, answers, rules)
+    items = items_of(raw, answers, rules, messages)
     workers = raw.workers
     if workers is not None and rules.hash_workers:
         workers = hashed(workers, rules.hash_key)
@@ -262,14 +262,16 @@ def coded_by(column: pl.Series, names: list[str]) -> np.ndarray:
 def hashed(table: pl.DataFrame, key: str) -> pl.DataFrame:
     """Worker ids as a keyed hash; the same key gives the same ids again."""
     secret = key.encode()
-    old = table["worker"].unique().drop_nulls().to_list()
+    old = pl.concat([table[name].cast(pl.String).rename("") for name in ("worker", "author") if name in table.columns])
+    old = old.unique().drop_nulls().to_list()
     new = [
         "h" + hmac.new(secret, name.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:16] for name in old
     ]
-    return table.with_columns(pl.col("worker").replace(old, new))
+    named = [name for name in ("worker", "author") if name in table.columns]  # an author is a worker of the same crowd
+    return table.with_columns(pl.col(name).replace(old, new) for name in named)
 
 
-def items_of(raw: Raw, answers: Answers | None, rules: Rules) -> Items | None:
+def items_of(raw: Raw, answers: Answers | None, rules: Rules, messages: list) -> Items | None:
     tables = [table for table in (raw.items, raw.truth, raw.splits) if table is not None]
     if not tables and raw.arrays is None:
         return None
@@ -277,7 +279,11 @@ def items_of(raw: Raw, answers: Answers | None, rules: Rules) -> Items | None:
     truth = np.full(len(ids), -1, np.int64)
     classes = answers.classes if answers is not None else Names([])
     if raw.truth is not None:
-        known = raw.truth.drop_nulls(["task", "label"]).unique("task", keep="first", maintain_order=True)
+        known = raw.truth.drop_nulls(["task", "label"]).select("task", "label").unique()
+        several = known.filter(pl.col("task").is_duplicated())["task"].n_unique()
+        if several:
+            messages.append(f"{several} tasks have two truths and count as having none")
+            known = known.filter(~pl.col("task").is_duplicated())
         said = known["label"].cast(pl.String)
         if rules.map_labels:
             old, new = zip(*rules.map_labels, strict=True)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .errors import BadCall
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -55,8 +57,16 @@ def label_table(
     return table
 
 
+def draw(task: str, seed: int) -> int:
+    """A number from seed and name alone, so that a random tie does not depend on the other tasks."""
+    digest = hashlib.blake2b(f"{seed}\0{task}".encode("utf-8", "surrogatepass"), digest_size=6).digest()
+    return int.from_bytes(digest, "little")
+
+
 def choose(found: Consensus, rows: np.ndarray, ties: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows and their codes under a tie rule; with `all` a task has a row for each of its best classes."""
+    if ties not in TIES:
+        raise BadCall(f"ties is {ties!r}; expected one of {', '.join(TIES)}")
     codes = found.codes[rows]
     if ties == "lowest" or found.chosen is not None or not len(found.classes):
         return rows, codes
@@ -69,10 +79,7 @@ def choose(found: Consensus, rows: np.ndarray, ties: str, seed: int) -> tuple[np
     codes = codes.copy()
     for row in np.flatnonzero(best.sum(axis=1) > 1):
         tied = np.flatnonzero(best[row])
-        drawn = hashlib.blake2b(
-            f"{seed}\0{found.tasks[rows[row]]}".encode("utf-8", "surrogatepass"), digest_size=8
-        ).digest()
-        codes[row] = tied[int.from_bytes(drawn, "little") % len(tied)]
+        codes[row] = tied[draw(found.tasks[rows[row]], seed) % len(tied)]
     return rows, codes
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..core.answers import Shard
 from ..core.fold import by_task, by_worker, whole
+from ..core.labels import draw
 from ..core.names import Names
 from .rows import normalise
 
@@ -62,19 +62,8 @@ def winners(probs: np.ndarray, ties: str, ids: np.ndarray | None) -> np.ndarray:
 
 
 def task_numbers(tasks: Names, ties: str, seed: int) -> np.ndarray | None:
-    """[T] a number a task from seed and name alone, so that a random tie does not depend on the other tasks."""
-    if ties != "random":
-        return None
-    return np.array(
-        [
-            int.from_bytes(
-                hashlib.blake2b(f"{seed}\0{name}".encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
-            )
-            % 2**52
-            for name in tasks
-        ],
-        np.int64,
-    )
+    """[T] the number a random tie of each task is drawn by, the same that the label table draws by."""
+    return np.array([draw(name, seed) for name in tasks], np.int64) if ties == "random" else None
 
 
 @dataclass
