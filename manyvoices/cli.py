@@ -214,10 +214,14 @@ def convert(data, out, to, format, on, **options):
     manyvoices convert answers.csv folder/ --to peerannot
     """
     from . import api
+    from .runs import fingerprints, write_manifest
 
     common, options = parted(options)
     dataset = loaded(data, format, None, options)  # rows are written one by one: from memory
     files = api.convert(dataset, out, to)
+    if Path(out).is_dir():
+        record = {"to": to} | {name: value for name, value in options.items() if value not in (None, False, ())}
+        files.append(write_manifest(Path(out), ["convert"], record, fingerprints(Path(data), []), {}))
     tell(common, dataset)
     finish(
         "convert",
@@ -247,6 +251,7 @@ def simulate(out, strategy, **options):
     """
     from . import api
     from .core.files import put
+    from .runs import write_manifest
 
     common, options = parted(options)
     [(method, bracketed), *more] = click.get_current_context().meta["asked"]
@@ -256,6 +261,7 @@ def simulate(out, strategy, **options):
     dataset = api.simulate(method.name, **given)
     files = api.write(dataset, out)
     files.append(put(Path(out) / "confusions.csv", dataset.about["confusions"].write_csv))
+    files.append(write_manifest(Path(out), ["simulate", method.name], method.defaults() | given, {}, {}))
     result = {
         "tasks": len(dataset.answers.tasks),
         "workers": len(dataset.answers.workers),
@@ -331,7 +337,7 @@ def aggregate(data, strategy, out, format, on, **options):
     # columns of the answers and tasks without any are looked up in memory; the answers go where they should afterwards
     late = mine["all_tasks"] or any({"score", "author"} & set(method.data) for method, _ in asked)
     result, files, notes, table = {}, [], [], None
-    for question in questions(Path(data), format) if all_questions else [None]:
+    for question in questions(Path(data), format, of_reader(reader)) if all_questions else [None]:
         place = out if question is None else f"{out}/{slug(question)}/"
         chosen = {} if question is None else {"question": question}
         dataset = loaded(data, format, None if late else on, reader | chosen)
@@ -412,6 +418,10 @@ def bench(suite, out, only, limit, **common):
 def parted(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     common = {name: options.pop(name) for name in ("as_json", "quiet", "verbose")}
     return common, options
+
+
+def of_reader(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in RULES}
 
 
 class Lines(logging.Handler):

@@ -74,12 +74,16 @@ def recognised(path: Path, given: Mapping[str, Any]) -> str:
     return best[0]
 
 
-def questions(path: Path, format: str | None) -> list[str]:
+def questions(path: Path, format: str | None, options: dict[str, Any]) -> list[str]:
     """The questions of an export that asks several, for --question all."""
-    name = recognised(path, {}) if format is None else registry.resolve("read", format)[0]
-    found = (
-        registry.module("read", name).questions(path) if "questions" in registry.about("read", name).functions else []
-    )
+    from inspect import signature
+
+    given = {key: value for key, value in options.items() if value is not None and key != "question"}
+    name = recognised(path, given) if format is None else registry.resolve("read", format)[0]
+    found = []
+    if "questions" in registry.about("read", name).functions:
+        ask = registry.module("read", name).questions
+        found = ask(path, **{key: value for key, value in given.items() if key in signature(ask).parameters})
     if not found:
         raise BadCall(f"{path} was read as {name} and asks one question only: leave --question out")
     return found

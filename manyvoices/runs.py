@@ -95,8 +95,9 @@ def aggregate_all(
             ]
         else:
             if before is not None:
-                changed = len(changes(before, table))
-                say(f"changed: {changed} labels, new tasks among them (a folder, -o DIR/, lists them in changes.csv)")
+                say(
+                    f"changed: {len(changes(before, table))} labels, new tasks among them (a folder, -o DIR/, lists them in changes.csv)"
+                )
             if call.out in (None, "-"):
                 text = None if call.rows else to_csv(table)
             else:
@@ -176,7 +177,7 @@ def with_all_tasks(data: Dataset) -> Dataset:
     return replace(data, answers=wider, notes=notes)
 
 
-def scored(found: Consensus, table: pl.DataFrame, data: Dataset) -> dict[str, float | None]:
+def scored(found: Consensus, table: pl.DataFrame, data: Dataset) -> dict[str, Any]:
     """Against the truth, where some is known: accuracy (ties with several rows share one), or mean absolute error."""
     import polars as pl
 
@@ -194,14 +195,14 @@ def scored(found: Consensus, table: pl.DataFrame, data: Dataset) -> dict[str, fl
     tasks_ = both.group_by("task").agg(hit.mean().alias("hit"), pl.col("label").is_not_null().any().alias("labelled"))
     if not len(tasks_):
         return {}
-    scores = {"accuracy": tasks_["hit"].mean(), "truth": len(tasks_)}
+    scores: dict[str, Any] = {"accuracy": tasks_["hit"].mean(), "truth": len(tasks_)}
     if not tasks_["labelled"].all():
         sure = tasks_.filter("labelled")
         scores |= {"accuracy_labelled": sure["hit"].mean(), "labelled": len(sure)}
-    return scores  # type: ignore[return-value]
+    return scores
 
 
-def report(found: Consensus, table: pl.DataFrame, scores: dict[str, float], ties: str) -> str:
+def report(found: Consensus, table: pl.DataFrame, scores: dict[str, Any], ties: str) -> str:
     lines = [labels.summary(found, table, ties)]
     if "accuracy" in scores:
         n, share = int(scores["truth"]), scores["accuracy"]

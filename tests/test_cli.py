@@ -833,3 +833,82 @@ def test_no_option_of_a_method_hides_one_of_its_verb():
         for name in registry.names(job):
             shared = {o.name for o in registry.about(job, name).options} & (own | readers)
             assert shared <= {"ties", "seed"}, (name, shared)
+
+
+def test_users_files_are_not_replaced_by_results(cli):
+    """`-o` at the data's own folder once overwrote the user's workers.csv."""
+    Path("data").mkdir()
+    write("data/answers.csv", ANSWERS)
+    write("data/workers.csv", "worker,age\nann,30\n")
+    done = cli("aggregate", "data", "-s", "wawa", "-o", "data/")
+    assert done.code == 2 and "data" in done.err and Path("data/workers.csv").read_text() == "worker,age\nann,30\n"
+
+
+def test_a_second_run_leaves_nothing_of_the_first(cli):
+    cli("aggregate", "answers.csv", "-s", "ds", "-o", "out/")
+    assert Path("out/confusions.csv").exists()
+    cli("aggregate", "answers.csv", "-s", "mv", "-o", "out/")
+    assert not Path("out/confusions.csv").exists() and json.loads(Path("out/manifest.json").read_text())["command"][1] == "mv"
+
+
+def test_the_manifest_holds_what_made_the_result(cli):
+    write("map.csv", "from,to\nemu,bird\n")
+    cli("aggregate", "answers.csv", "-s", "mv", "--map-labels", "map.csv", "--missing", "q", "--min-prob", "0", "-o", "out/")
+    found = json.loads(Path("out/manifest.json").read_text())
+    assert found["options"]["seed"] == 0 and found["options"]["min_prob"] == 0 and found["options"]["missing"] == ["q"]
+    assert set(found["inputs"]) == {"answers.csv", "map.csv"}
+
+
+def test_folders_say_how_they_came_about(cli):
+    cli("simulate", "crowd2/", "-s", "hammer_spammer", "--workers", 6, "--tasks", 9, "--per-task", 3, "--seed", 4)
+    found = json.loads(Path("crowd2/manifest.json").read_text())
+    assert found["command"] == ["simulate", "hammer_spammer"] and found["options"]["seed"] == 4 and found["options"]["workers"] == 6
+    cli("convert", "crowd2", "peer/", "--to", "peerannot")
+    assert json.loads(Path("peer/manifest.json").read_text())["command"] == ["convert"] and cli("inspect", "peer").code == 0
+
+
+def test_not_converging_is_said_without_a_trace(cli):
+    assert "NOT converged" in cli("aggregate", "answers.csv", "-s", "iwmv", "--rounds", 1).err
+
+
+def test_changes_are_those_of_the_table_that_was_written(crowd, cli):
+    cli("aggregate", crowd, "-s", "ds", "-o", "base/")
+    cli("aggregate", crowd, "-s", "ds", "--start", "base/", "--min-prob", "0.9999", "-o", "next/")
+    withheld = {row["task"] for row in read_csv("next/labels.csv") if not row["label"]}
+    assert withheld and withheld <= {row["task"] for row in read_csv("next/changes.csv")}
+
+
+def test_gold_among_several_methods_goes_to_those_that_take_it(cli):
+    write("gold.csv", "task,label\na,dog\n")
+    done = cli("aggregate", "answers.csv", "-s", "mv,ds", "--gold", "gold.csv", "-o", "both/")
+    assert done.code == 0 and "mv takes no gold" in done.err and labels("both/ds/labels.csv")["a"] == "dog"
+
+
+def test_two_truths_are_none(cli):
+    Path("data").mkdir()
+    write("data/answers.csv", ANSWERS)
+    for rows in ("a,cat\na,dog\nb,dog\n", "b,dog\na,dog\na,cat\n"):
+        write("data/truth.csv", "task,label\n" + rows)
+        done = cli("aggregate", "data", "-s", "mv")
+        assert "two truths" in done.err and "on 1 tasks whose truth is known" in done.err
+
+
+def test_a_random_tie_is_drawn_once(crowd, cli):
+    """The majority that wawa scores workers against is the one that mv reports."""
+    from manyvoices import api
+    from manyvoices.core.consensus import Consensus
+    from manyvoices.kernels.votes import task_numbers, winners
+
+    answers = api.read(crowd).answers
+    found: Consensus = api.aggregate(answers, "mv")
+    table = found.table(ties="random", seed=3)
+    chosen = winners(found.probs, "random", task_numbers(answers.tasks, "random", 3)).argmax(axis=1)
+    assert table["label"].to_list() == [answers.classes[k] for k in chosen]
+
+
+def test_on_disk_whatever_the_command(crowd, cli):
+    """What needs rows or columns looks them up before the answers go to disk."""
+    for args in (["--all-tasks"], ["-s", "plantnet"], ["-s", "ds"]):
+        plain, disk = (cli("aggregate", crowd, *args, *more).out for more in ([], ["--on", "disk"]))
+        assert plain and plain == disk
+    assert cli("convert", crowd, "x.csv", "--on", "disk").code == 0

@@ -262,8 +262,8 @@ def coded_by(column: pl.Series, names: list[str]) -> np.ndarray:
 def hashed(table: pl.DataFrame, key: str) -> pl.DataFrame:
     """Worker ids as a keyed hash; the same key gives the same ids again."""
     secret = key.encode()
-    old = pl.concat([table[name].cast(pl.String).rename("") for name in ("worker", "author") if name in table.columns])
-    old = old.unique().drop_nulls().to_list()
+    ids = pl.concat([table[name].cast(pl.String).rename("") for name in ("worker", "author") if name in table.columns])
+    old = ids.unique().drop_nulls().to_list()
     new = [
         "h" + hmac.new(secret, name.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:16] for name in old
     ]

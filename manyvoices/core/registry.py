@@ -92,6 +92,9 @@ class Method:
                 return option
         raise Unknown.name(f"option of {self.job} {self.name}", name, [option.name for option in self.options])
 
+    def defaults(self) -> dict[str, Any]:
+        return {option.name: option.default for option in self.options}
+
     def settle(self, given: dict[str, Any]) -> dict[str, Any]:
         """Option values under their own names, converted and checked."""
         found: dict[str, Any] = {}

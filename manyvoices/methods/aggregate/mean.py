@@ -3,7 +3,8 @@
     value[t] = mean of the numbers said about task t;  interval: +- 1.96 noise / sqrt(n[t])
     noise    = standard deviation within tasks, pooled over all of them
 
-On an ordinal scale the classes count 0, 1, 2, ... and the label is the class nearest to the mean (halves go down).
+On an ordinal scale the classes count 0, 1, 2, ... and the label is the class nearest to the mean (halves go
+down), as probable as the part of Normal(value, noise^2 / n) that lies nearest to it.
 
 Family: ordered labels
 Needs: ordered

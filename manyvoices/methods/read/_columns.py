@@ -12,18 +12,77 @@ from polars import selectors
 
 from ...core.dataset import Raw
 from ...core.errors import BadCall, BadInput, Unknown
+from ._people import beside
 from ._table import TABLE, Table, Where, read_table
 from ._text import short
 
 SPELLINGS = {  # the commonest first
-    "task": ("task", "task_id", "taskid", "item", "item_id", "itemid", "example", "example_id", "instance",
-             "instance_id", "sample", "sample_id", "unit", "unit_id", "object", "object_id", "document", "document_id",
-             "doc_id", "text_id", "comment_id", "image_id", "question_id", "id"),
-    "worker": ("worker", "worker_id", "workerid", "annotator", "annotator_id", "annotatorid", "rater", "rater_id",
-               "performer", "performer_id", "user", "user_id", "userid", "username", "coder", "coder_id", "judge",
-               "judge_id", "labeler", "labeler_id", "labeller", "labeller_id", "participant", "participant_id"),
-    "label": ("label", "answer", "annotation", "class", "rating", "response", "judgment", "judgement", "vote",
-              "category", "choice", "value"),
+    "task": (
+        "task",
+        "task_id",
+        "taskid",
+        "item",
+        "item_id",
+        "itemid",
+        "example",
+        "example_id",
+        "instance",
+        "instance_id",
+        "sample",
+        "sample_id",
+        "unit",
+        "unit_id",
+        "object",
+        "object_id",
+        "document",
+        "document_id",
+        "doc_id",
+        "text_id",
+        "comment_id",
+        "image_id",
+        "question_id",
+        "id",
+    ),
+    "worker": (
+        "worker",
+        "worker_id",
+        "workerid",
+        "annotator",
+        "annotator_id",
+        "annotatorid",
+        "rater",
+        "rater_id",
+        "performer",
+        "performer_id",
+        "user",
+        "user_id",
+        "userid",
+        "username",
+        "coder",
+        "coder_id",
+        "judge",
+        "judge_id",
+        "labeler",
+        "labeler_id",
+        "labeller",
+        "labeller_id",
+        "participant",
+        "participant_id",
+    ),
+    "label": (
+        "label",
+        "answer",
+        "annotation",
+        "class",
+        "rating",
+        "response",
+        "judgment",
+        "judgement",
+        "vote",
+        "category",
+        "choice",
+        "value",
+    ),
     "truth": ("label", "truth", "true_label", "gold", "gold_label", "ground_truth", "answer", "class"),
     "count": ("count", "n", "votes", "n_votes"),
     "split": ("split",),
@@ -36,8 +95,15 @@ def find(columns: Sequence[str], role: str) -> str | None:
     return next((plain[name] for name in SPELLINGS[role] if name in plain), None)
 
 
-def answers(table: Table, format: str, *, task: str | None = None, worker: str | None = None, label: str | None = None,
-            question: str | None = None) -> Raw:
+def answers(
+    table: Table,
+    format: str,
+    *,
+    task: str | None = None,
+    worker: str | None = None,
+    label: str | None = None,
+    question: str | None = None,
+) -> Raw:
     """The answers of a long table: columns named, rows without a task or a worker dropped and counted."""
     frame, where = table.frame, table.where
     roles = _roles(table, task, worker, label)
@@ -45,14 +111,20 @@ def answers(table: Table, format: str, *, task: str | None = None, worker: str |
     for role, name in roles.items():
         if name in table.nested:
             row, value = table.nested[name]
-            raise BadInput(f"the {role} in {where.unit} {where(row)[1]} is a list or an object, {short(value)}",
-                           file=table.path, value=value, expected="text or a number")
+            raise BadInput(
+                f"the {role} in {where.unit} {where(row)[1]} is a list or an object, {short(value)}",
+                file=table.path,
+                value=value,
+                expected="text or a number",
+            )
     if not frame.height:
         raise BadInput("no rows below the header", file=table.path, expected=TABLE)
 
     # New names first: a method of a column called `^x$` takes its name for a pattern.
-    rows = pl.DataFrame([frame[name].alias(role) for role, name in roles.items()]
-                        + [frame[name].alias(_free(name, others)) for name in others])
+    rows = pl.DataFrame(
+        [frame[name].alias(role) for role, name in roles.items()]
+        + [frame[name].alias(_free(name, others)) for name in others]
+    )
     for role in roles:
         if (rows[role] == "").any():
             rows = rows.with_columns(pl.when(pl.col(role) != "").then(pl.col(role)))
@@ -80,7 +152,7 @@ def answers(table: Table, format: str, *, task: str | None = None, worker: str |
         rows = _counted(rows, where)
     elif "worker" not in roles:
         notes.append(f"{table.path.name}: no column names the workers")
-    return Raw(format=format, rows=rows, about=about, notes=notes, dropped=dropped, where=where)
+    return beside(Raw(format=format, rows=rows, about=about, notes=notes, dropped=dropped, where=where), table.path)
 
 
 def _roles(table: Table, task: str | None, worker: str | None, label: str | None) -> dict[str, str]:
@@ -92,8 +164,12 @@ def _roles(table: Table, task: str | None, worker: str | None, label: str | None
     roles: dict[str, str] = {}
     for role, name in given.items():
         if name is not None and name not in columns and name.strip() not in columns:
-            raise BadInput(f"no column {short(name)} for the {role}; columns found: {listed(columns)}", file=table.path,
-                           value=name, expected=f"one of these after --{role}")
+            raise BadInput(
+                f"no column {short(name)} for the {role}; columns found: {listed(columns)}",
+                file=table.path,
+                value=name,
+                expected=f"one of these after --{role}",
+            )
         free = [c for c in columns if c not in roles.values() and c not in given.values()]
         found = find(free, role) if name is None else name if name in columns else name.strip()
         if found is not None:
@@ -104,8 +180,11 @@ def _roles(table: Table, task: str | None, worker: str | None, label: str | None
     for role in given:
         if role in roles or (role == "worker" and (count is not None or len(columns) == 2)):
             continue  # without workers: counts, or tasks with the labels of nobody in particular
-        raise BadInput(f"no column for the {role}; columns found: {listed(columns)}", file=table.path,
-                       expected=f"{', '.join(SPELLINGS[role][:5])}, ..., or the column's name after --{role}")
+        raise BadInput(
+            f"no column for the {role}; columns found: {listed(columns)}",
+            file=table.path,
+            expected=f"{', '.join(SPELLINGS[role][:5])}, ..., or the column's name after --{role}",
+        )
     return roles
 
 
@@ -131,13 +210,15 @@ def one_a_pair(rows: pl.DataFrame, format: str) -> pl.DataFrame:
     again = rows.select("task", "worker").is_duplicated()
     if again.any():
         task, worker = rows.row(again.arg_max())[:2]
-        raise BadCall(f"worker {worker!r} answered task {task!r} more than once; {format} has room for one answer, "
-                      "long for all")
+        raise BadCall(
+            f"worker {worker!r} answered task {task!r} more than once; {format} has room for one answer, long for all"
+        )
     return rows
 
 
 def listed(columns: Sequence[str]) -> str:
-    return ", ".join(columns[:20]) + (f", ... ({len(columns)})" if len(columns) > 20 else "")
+    names = [" ".join(name.splitlines()) for name in columns[:20]]
+    return ", ".join(names) + (f", ... ({len(columns)})" if len(columns) > 20 else "")
 
 
 def _free(name: str, others: list[str]) -> str:
@@ -179,8 +260,13 @@ def _counted(rows: pl.DataFrame, where: Where) -> pl.DataFrame:
     if bad.any():
         row = bad.to_list().index(True)
         file, line = where(row)
-        raise BadInput(f"the count is {short(rows['count'][row])}", file=file, line=line, value=rows["count"][row],
-                       expected="a whole number")
+        raise BadInput(
+            f"the count is {short(rows['count'][row])}",
+            file=file,
+            line=line,
+            value=rows["count"][row],
+            expected="a whole number",
+        )
     return rows.with_columns(counts)
 
 
@@ -206,12 +292,16 @@ def side(path: Path, *roles: str) -> Table:
     for role in roles:
         name = find([c for c in table.frame.columns if c not in names.values()], role)
         if name is None:
-            raise BadInput(f"no column for the {role}; columns found: {listed(table.frame.columns)}", file=path,
-                           expected=f"the columns {', '.join(roles)}")
+            raise BadInput(
+                f"no column for the {role}; columns found: {listed(table.frame.columns)}",
+                file=path,
+                expected=f"the columns {', '.join(roles)}",
+            )
         names["label" if role == "truth" else role] = name
     rest = [name for name in table.frame.columns if name not in names.values() and name not in names]
-    frame = pl.DataFrame([table.frame[name].alias(role) for role, name in names.items()]
-                         + [table.frame[name] for name in rest])
+    frame = pl.DataFrame(
+        [table.frame[name].alias(role) for role, name in names.items()] + [table.frame[name] for name in rest]
+    )
     there = frame[roles[0]].is_not_null()
     if there.all():
         return replace(table, frame=frame)

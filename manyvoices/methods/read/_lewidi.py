@@ -29,9 +29,13 @@ def looks(path: Path, kind: type) -> float:
     if path.is_dir():
         return 0.9 if any(looks(file, kind) for file in _splits(path)) else 0.0
     entries = [entry for key, entry in peek_json(path) if key is not None]
-    fits = entries and all(isinstance(entry, dict) and isinstance(entry.get("annotations"), kind)
-                           and "annotators" in entry and ("soft_label" in entry or "annotation task" in entry)
-                           for entry in entries)
+    fits = entries and all(
+        isinstance(entry, dict)
+        and isinstance(entry.get("annotations"), kind)
+        and "annotators" in entry
+        and ("soft_label" in entry or "annotation task" in entry)
+        for entry in entries
+    )
     return 0.95 if fits else 0.0
 
 
@@ -90,8 +94,10 @@ def load_entries(path: Path, kind: type) -> tuple[list[Entry], str, list[str]]:
             if not isinstance(content, dict):
                 raise entry.bad(short(content), EXPECTED)
             if not isinstance(content.get("annotations"), kind):
-                raise entry.bad(f"annotations are {short(content.get('annotations'))}",
-                                '"0,1,..." in the order of annotators' if kind is str else '{annotator: label}')
+                raise entry.bad(
+                    f"annotations are {short(content.get('annotations'))}",
+                    '"0,1,..." in the order of annotators' if kind is str else "{annotator: label}",
+                )
             entries.append(entry)
     if len({entry.id for entry in entries}) < len(entries):  # numbered anew in every split
         entries = [replace(entry, task=f"{_part(entry.file, 'split')}_{entry.id}") for entry in entries]
@@ -103,8 +109,13 @@ def main_question(entries: list[Entry]) -> str | None:
     return next((name for e in entries if isinstance(name := e.content.get("annotation task"), str)), None)
 
 
-def raw_of(format: str, entries: list[Entry], answers: Callable[[Entry], Iterable[tuple[str, str | None, str | None]]],
-           about: dict[str, Any], notes: list[str]) -> Raw:
+def raw_of(
+    format: str,
+    entries: list[Entry],
+    answers: Callable[[Entry], Iterable[tuple[str, str | None, str | None]]],
+    about: dict[str, Any],
+    notes: list[str],
+) -> Raw:
     """The entries as answers (worker, label, explanation), items and splits."""
     columns: tuple[list, ...] = ([], [], [], [])
     at, dropped = [], 0
@@ -123,10 +134,17 @@ def raw_of(format: str, entries: list[Entry], answers: Callable[[Entry], Iterabl
     asked = set(rows["task"])
     splits = [(e.task, SPLITS.get(str(e.content.get("split")))) for e in entries]
     where = Place([(entry.file, entry.number) for entry in entries], np.array(at, np.int64))
-    return Raw(format=format, rows=rows, items=_items(entries), where=where, about=about, notes=notes,
-               splits=pl.DataFrame(splits, schema={"task": pl.String, "split": pl.String}, orient="row").drop_nulls(),
-               tasks=[e.task for e in entries if e.task not in asked],
-               dropped={"no task or no worker": dropped} if dropped else {})
+    return Raw(
+        format=format,
+        rows=rows,
+        items=_items(entries),
+        where=where,
+        about=about,
+        notes=notes,
+        splits=pl.DataFrame(splits, schema={"task": pl.String, "split": pl.String}, orient="row").drop_nulls(),
+        tasks=[e.task for e in entries if e.task not in asked],
+        dropped={"no task or no worker": dropped} if dropped else {},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +184,11 @@ def _further(entry: Entry) -> dict[str, str | None]:
     """Language, source, ...: plain values that do not speak of an annotator."""
     found = {"lang": entry.content.get("lang"), **entry.get("other_info")}
     apart = {"task", "text", "text1", "text2", "premise", "hypothesis", "question1", "question2", *entry.annotators()}
-    return {name: str(as_text(value)) for name, value in found.items()
-            if isinstance(value, str | bool) and value != "" and name not in apart and "group" not in name.lower()}
+    return {
+        name: str(as_text(value))
+        for name, value in found.items()
+        if isinstance(value, str | bool) and value != "" and name not in apart and "group" not in name.lower()
+    }
 
 
 def labels_of(raw: Raw) -> set[str]:

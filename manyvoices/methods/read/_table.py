@@ -71,12 +71,55 @@ def read_table(path: Path, *, strip: bool = True) -> Table:
     return _read_csv(path, data, notes, strip)
 
 
+@dataclass(frozen=True, slots=True)
+class Records:
+    """A file as records whose values may be lists and objects; cells of a CSV stay text."""
+
+    path: Path
+    rows: list[dict[str, Any]]
+    where: Where
+    notes: list[str] = field(default_factory=list)
+
+
+def read_records(path: Path, expected: str) -> Records:
+    """JSON lines, a JSON list, Parquet or CSV, a dict a row."""
+    if _begins(path) == _PARQUET:
+        try:
+            return Records(path, pl.read_parquet(path).to_dicts(), Record(path))
+        except (*_POLARS, OSError, ValueError, OverflowError) as error:
+            reason = (str(error) or type(error).__name__).splitlines()[0]
+            raise BadInput(f"not a readable Parquet file ({reason})", file=path, expected=expected) from None
+    data, notes = load(path, expected)
+    start = data[:4096].lstrip()[:1]
+    if start == b"[":
+        records, loose = decode_json(data.decode(), path, expected)
+        for number, record in enumerate(records, 1):
+            if not isinstance(record, dict):
+                raise BadInput(f"record {number} is {short(record)}", file=path, value=record, expected=expected)
+        return Records(path, records, Record(path), notes + loose)
+    if start == b"{":
+        return Records(path, [record for _, record in json_lines(data, path)], JsonLine(path), notes)
+    table = _read_csv(path, data, notes, strip=True)
+    return Records(path, table.frame.to_dicts(), table.where, table.notes)
+
+
+def json_lines(data: bytes, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Line number and object of each line that holds one."""
+    for number, line in enumerate(_lines(data), 1):
+        if line.strip():
+            yield number, _record(line, path, number)[0]
+
+
 def _begins(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             return file.read(4)
     except OSError:
         return b""  # reading the whole will say what is wrong
+
+
+def is_parquet(path: Path) -> bool:
+    return _begins(path) == _PARQUET
 
 
 def glance(path: Path, rows: int = 200) -> list[list[str]]:
@@ -115,6 +158,7 @@ def _first_lines(text: str) -> list[Any]:
 
 # CSV -----------------------------------------------------------------------------------------------------------------
 
+
 def _read_csv(path: Path, data: bytes, notes: list[str], strip: bool) -> Table:
     data = data.lstrip(b"\r\n") if data[:1] in b"\r\n" else data
     data = data if data[-1:] in b"\r\n" else data + b"\n"  # the fast reader loses what is wrong with an unended line
@@ -123,12 +167,18 @@ def _read_csv(path: Path, data: bytes, notes: list[str], strip: bool) -> Table:
         header = next(csv.reader(_lines(data), delimiter=separator))
     columns = [name.strip() for name in header] if strip else header
     if len(columns) < 2:
-        raise BadInput(f"only one column, {short(columns[0])}", file=path, line=1, value=columns[0],
-                       expected=f"{TABLE}; separated by {', '.join(SEPARATORS.values())}")
+        raise BadInput(
+            f"only one column, {short(columns[0])}",
+            file=path,
+            line=1,
+            value=columns[0],
+            expected=f"{TABLE}; separated by {', '.join(SEPARATORS.values())}",
+        )
     if len(set(columns)) < len(columns):
         twice = next(name for at, name in enumerate(columns) if name in columns[:at])
-        raise BadInput(f"the column {short(twice)} stands twice", file=path, line=1, value=twice,
-                       expected="each column once")
+        raise BadInput(
+            f"the column {short(twice)} stands twice", file=path, line=1, value=twice, expected="each column once"
+        )
     frame = _fast_csv(data, separator, columns)
     if frame is None:
         rows = list(_rows(path, separator, len(columns)))
@@ -179,13 +229,22 @@ def _rows(path: Path, separator: str, width: int) -> Iterator[list[str | None]]:
                 if row and not header:
                     if len(row) != width:
                         text, plural = separator.join(row), "s" * (len(row) > 1)
-                        raise BadInput(f"{len(row)} field{plural}, {short(text)}", file=path, line=line, value=text,
-                                       expected=f"{width} as in the header")
+                        raise BadInput(
+                            f"{len(row)} field{plural}, {short(text)}",
+                            file=path,
+                            line=line,
+                            value=text,
+                            expected=f"{width} as in the header",
+                        )
                     yield [text or None for text in row]
                 header, line = header and not row, reader.line_num + 1
         except csv.Error as error:
-            raise BadInput(f"broken quoting ({error})", file=path, line=line,
-                           expected='quotes around a whole field, doubled ("") within it') from None
+            raise BadInput(
+                f"broken quoting ({error})",
+                file=path,
+                line=line,
+                expected='quotes around a whole field, doubled ("") within it',
+            ) from None
 
 
 def _lines(data: bytes) -> io.TextIOWrapper:
@@ -205,6 +264,7 @@ def _any_length() -> Iterator[None]:
 
 def sniff(lines: Sequence[str]) -> str:
     """The separator that cuts all first lines into equally many fields, else the one that cuts the header most."""
+
     def quality(separator: str) -> tuple[bool, int]:
         widths = [len(row) for row in csv.reader(lines, delimiter=separator) if row] or [0]
         even = len(set(widths[:-1] or widths)) == 1  # the last line may be cut off
@@ -235,6 +295,7 @@ class CsvLine:
 
 
 # JSON ----------------------------------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True, slots=True)
 class JsonLine:
@@ -310,11 +371,17 @@ def _record(line: str, path: Path, number: int) -> tuple[dict, bool]:
         try:
             record = decode_json(text, path, expected)[0]
         except BadInput as error:
-            raise BadInput(f"{error.message}: {short(line.strip())}", file=path, line=number, value=line[:200],
-                           expected=expected) from None
+            raise BadInput(
+                f"{error.message}: {short(line.strip())}", file=path, line=number, value=line[:200], expected=expected
+            ) from None
     if (at := half_a_character(line, record)) is not None:
-        raise BadInput(f"half a character, {line[at:at + 6]}", file=path, line=number, value=line[at:at + 6],
-                       expected="surrogates in pairs")
+        raise BadInput(
+            f"half a character, {line[at : at + 6]}",
+            file=path,
+            line=number,
+            value=line[at : at + 6],
+            expected="surrogates in pairs",
+        )
     if not isinstance(record, dict):
         raise BadInput(short(record), file=path, line=number, value=record, expected=expected)
     return record, cleaned
@@ -328,7 +395,7 @@ def _fast_json_lines(data: bytes) -> pl.DataFrame | None:
     if any(sign in data for sign in (b'\\"', b"\\u", b"[")):
         return None
     try:
-        names = decoder.decode(data[:data.find(b"\n") + 1 or None].decode())
+        names = decoder.decode(data[: data.find(b"\n") + 1 or None].decode())
         frame = pl.read_ndjson(data, schema=dict.fromkeys(names, pl.String))
     except (*_POLARS, json.JSONDecodeError, RecursionError, TypeError):
         return None
@@ -369,6 +436,7 @@ def _blank_is_null(column: pl.Series) -> pl.Series:
 
 # Parquet -------------------------------------------------------------------------------------------------------------
 
+
 def _read_parquet(path: Path) -> Table:
     try:
         frame = pl.read_parquet(path)
@@ -388,13 +456,18 @@ def _read_parquet(path: Path) -> Table:
             try:
                 column = _blank_is_null((column.fill_nan(None) if kind.is_float() else column).cast(pl.String))
             except pl.exceptions.PolarsError:
-                raise BadInput(f"the column {short(name)} of type {kind} is not text", file=path, value=name,
-                               expected="text or numbers") from None
+                raise BadInput(
+                    f"the column {short(name)} of type {kind} is not text",
+                    file=path,
+                    value=name,
+                    expected="text or numbers",
+                ) from None
         columns.append(column.alias(name))
     return Table(path, pl.DataFrame(columns), Record(path), [], nested)
 
 
 # Writing -------------------------------------------------------------------------------------------------------------
+
 
 def kind_of(name: str) -> str | None:
     """The table suffix of a file name, `.gz` included."""

@@ -18,8 +18,12 @@ from ...core.errors import BadInput, NotWritable
 
 GLANCE = 256 * 1024  # bytes that tell one format from another
 READABLE = "UTF-8, UTF-16 with a byte order mark, or Windows-1252 text"
-_MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),  # before UTF-16, whose mark they begin with
-          (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),  # before UTF-16, whose mark they begin with
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 
 
 def cautious(recognise: Callable[[Path], float]) -> Callable[[Path], float]:
@@ -68,8 +72,9 @@ def to_utf8(data: bytes, path: Path) -> tuple[bytes, list[str]]:
             try:
                 text = data.decode(encoding)
             except UnicodeDecodeError as error:
-                raise BadInput(f"not text: begins like {encoding} but breaks at byte {error.start}", file=path,
-                               expected=READABLE) from None
+                raise BadInput(
+                    f"not text: begins like {encoding} but breaks at byte {error.start}", file=path, expected=READABLE
+                ) from None
             return text.encode("utf-8", "replace"), [f"{path.name}: read as {encoding.upper()}"]
     notes = []
     if data.startswith(codecs.BOM_UTF8):
@@ -90,7 +95,7 @@ def _is_utf8(data: bytes) -> bool:
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         for at in range(0, len(data), 1 << 20):
-            decoder.decode(data[at:at + (1 << 20)])
+            decoder.decode(data[at : at + (1 << 20)])
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return False
@@ -128,6 +133,7 @@ def head(path: Path) -> tuple[str, bool]:
 
 
 # JSON ----------------------------------------------------------------------------------------------------------------
+
 
 class Number(str):
     """A JSON number as it was written: `1.0`, `1e3` and digits of any length come out as they went in."""
@@ -191,17 +197,30 @@ def decode_json(text: str, path: Path, expected: str) -> tuple[Any, list[str]]:
             value = _strict.decode(without_trailing_commas(text))
             notes = [f"{path.name}: commas before closing brackets skipped"]
         if (at := half_a_character(text, value)) is not None:
-            raise BadInput(f"half a character, {text[at:at + 6]}", file=path, line=1 + text[:at].count("\n"),
-                           value=text[at:at + 6], expected="surrogates in pairs")
+            raise BadInput(
+                f"half a character, {text[at : at + 6]}",
+                file=path,
+                line=1 + text[:at].count("\n"),
+                value=text[at : at + 6],
+                expected="surrogates in pairs",
+            )
         return value, notes
     except json.JSONDecodeError as error:
-        raise BadInput(f"broken JSON at column {error.colno} ({error.msg[:1].lower()}{error.msg[1:]})", file=path,
-                       line=error.lineno, expected=expected) from None
+        raise BadInput(
+            f"broken JSON at column {error.colno} ({error.msg[:1].lower()}{error.msg[1:]})",
+            file=path,
+            line=error.lineno,
+            expected=expected,
+        ) from None
     except RecursionError:
         raise BadInput("JSON nested too deeply", file=path, expected=expected) from None
     except _Twice as error:
-        raise BadInput(f"the key {short(error.args[0])} stands twice in one JSON object", file=path,
-                       value=error.args[0], expected="each key once") from None
+        raise BadInput(
+            f"the key {short(error.args[0])} stands twice in one JSON object",
+            file=path,
+            value=error.args[0],
+            expected="each key once",
+        ) from None
 
 
 def peek_json(path: Path, entries: int = 5) -> list[tuple[str | None, Any]]:
@@ -275,14 +294,17 @@ def plain(value: Any) -> Any:
 def short(value: Any, length: int = 60) -> str:
     """A value for a message: quoted, on one line, not too long."""
     text = to_json(value) if isinstance(value, dict | list | Number) else repr(value)
-    return text if len(text) <= length else text[:length - 3] + "..."
+    return text if len(text) <= length else text[: length - 3] + "..."
 
 
 # Writing -------------------------------------------------------------------------------------------------------------
+
 
 def no_leftovers(folder: Path, layout: Iterable[str], names: Iterable[str]) -> None:
     """A folder that keeps files of another data set would be read as a mixture of both."""
     left = [name for name in layout if name not in set(names) and (folder / name).exists()]
     if left:
-        raise NotWritable(f"{folder}: already holds {', '.join(left)}, which would pass for part of these data; "
-                          "write into another folder")
+        raise NotWritable(
+            f"{folder}: already holds {', '.join(left)}, which would pass for part of these data; "
+            "write into another folder"
+        )

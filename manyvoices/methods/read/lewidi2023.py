@@ -13,17 +13,23 @@ One file, or a folder with NAME_train.json, NAME_dev.json, NAME_test.json, which
 - Answers of the test phase are empty: missing labels.
 - Further questions in `other_info` (aggressiveness, offensiveness, kinds of abuse) are read with `--question`; without
   it the main one is. Groups of annotators stand in the table of workers.
+- Writing gives one file: labels and shares from the answers, the hard label from the truth where it is known.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from ...core.dataset import Raw
-from ._columns import choose
+from ...core.errors import BadCall
+from ...core.files import put_text
+from ...core.names import in_order
+from ._columns import choose, one_a_pair, rows_of
 from ._lewidi import Entry, classes_of, labels_of, load_entries, looks, main_question, raw_of
 from ._text import as_text, cautious, short
 
@@ -49,8 +55,13 @@ def lewidi2023(path: Path, *, question: str | None = None) -> Raw:
     if others:
         left = ", ".join(name for name in [main, *others] if name != asked)
         notes.append(f"further questions: {left}; --question reads one of them")
-    raw = raw_of("lewidi2023", entries, lambda entry: _answers(entry, None if asked == main else asked),
-                 {"name": name, "question": asked}, notes)
+    raw = raw_of(
+        "lewidi2023",
+        entries,
+        lambda entry: _answers(entry, None if asked == main else asked),
+        {"name": name, "question": asked},
+        notes,
+    )
     classes, scale, unlike = classes_of(entries if asked == main else [], labels_of(raw))
     raw = replace(raw, classes=classes, scale=scale, workers=_workers(entries), notes=[*raw.notes, *unlike])
     return _with_truth(raw, entries) if asked == main else raw
@@ -102,8 +113,11 @@ def _with_truth(raw: Raw, entries: list[Entry]) -> Raw:
         truth[entry.task] = hard
     if not truth:
         return raw
-    return replace(raw, truth=pl.DataFrame({"task": list(truth), "label": list(truth.values())}),
-                   notes=[*raw.notes, "the truth is hard_label, the majority of these same answers"])
+    return replace(
+        raw,
+        truth=pl.DataFrame({"task": list(truth), "label": list(truth.values())}),
+        notes=[*raw.notes, "the truth is hard_label, the majority of these same answers"],
+    )
 
 
 def _workers(entries: list[Entry]) -> pl.DataFrame | None:
@@ -121,3 +135,45 @@ def _workers(entries: list[Entry]) -> pl.DataFrame | None:
     if not group:
         return None
     return pl.DataFrame({"worker": list(group), "group": [legend.get(name, name) for name in group.values()]})
+
+
+# Writing -------------------------------------------------------------------------------------------------------------
+
+
+def write(data: Raw, out: Path) -> list[Path]:
+    """One file in the form of the 2023 edition."""
+    rows = one_a_pair(rows_of(data, "lewidi2023", named=True), "lewidi2023")
+    rows = rows.with_columns(pl.col("label").cast(pl.String))
+    classes = data.classes or in_order(set(rows["label"]))
+    for name in {*rows["worker"], *classes}:
+        if "," in name or name != name.strip():
+            raise BadCall(f"{short(name)} would be cut at its comma or spaces: lewidi2023 lists labels in one text")
+    said: dict[str, list[tuple[str, str]]] = {task: [] for task in in_order({*rows["task"], *data.tasks})}
+    for task, worker, label in rows.iter_rows():
+        said[task].append((worker, label))
+    truth, splits = (
+        dict(table.select("task", name).rows()) if table is not None else {}
+        for table, name in ((data.truth, "label"), (data.splits, "split"))
+    )
+    items = {} if data.items is None else {row["task"]: row for row in data.items.to_dicts()}
+    entries = {}
+    for task, answers in said.items():
+        labels, shows = [label for _, label in answers], items.get(task, {})
+        text = shows.get("text") or " ".join(v for k, v in shows.items() if k != "task" and isinstance(v, str))
+        shares = {name: labels.count(name) / len(labels) if labels else 0.0 for name in classes}
+        people = ",".join(worker for worker, _ in answers)
+        entry: dict[str, Any] = {
+            "text": text,
+            "annotation task": str(data.about.get("question") or "label"),
+            "number of annotations": len(answers),
+            "annotations": ",".join(labels),
+            "annotators": people,
+            "lang": shows.get("lang") or "",
+            "soft_label": shares,
+            "split": splits.get(task) or "train",
+            "other_info": {},
+        }
+        if task in truth:
+            entry["hard_label"] = truth[task]
+        entries[task] = entry
+    return [put_text(Path(out), json.dumps(entries, ensure_ascii=False, indent=1) + "\n")]

@@ -44,8 +44,14 @@ def recognise(path: Path) -> float:
     return 0.5 if find(columns, "count") else 0.3 if len(columns) == 2 else 0.0
 
 
-def long(path: Path, *, task: str | None = None, worker: str | None = None, label: str | None = None,
-         question: str | None = None) -> Raw:
+def long(
+    path: Path,
+    *,
+    task: str | None = None,
+    worker: str | None = None,
+    label: str | None = None,
+    question: str | None = None,
+) -> Raw:
     """Read a table with one answer a row.
 
     Parameters

@@ -42,8 +42,10 @@ ANSWERS = [f"answers{suffix}" for suffix in SUFFIXES]
 ITEMS = ["items.csv", "items.csv.gz", "items.jsonl", "items.jsonl.gz"]
 ARRAYS = ["images.npz", "features.npy"]
 LAYOUT = [*ANSWERS, "answers.json", *ITEMS, *ARRAYS, "tasks.txt", "truth.csv", "splits.csv", "workers.csv", "META.json"]
-WANTED = ("answers.{csv,csv.gz,tsv,tsv.gz,jsonl,jsonl.gz,parquet}; or items.{csv,jsonl}[.gz], images.npz, "
-          "features.npy, train/CLASS/name-KEY.png")
+WANTED = (
+    "answers.{csv,csv.gz,tsv,tsv.gz,jsonl,jsonl.gz,parquet}; or items.{csv,jsonl}[.gz], images.npz, "
+    "features.npy, train/CLASS/name-KEY.png"
+)
 UNSEEN = ("tasks_without_answers", "workers_without_answers")
 NAMES = list(SPLITS.values())
 SCALES = ("nominal", "ordinal", "interval", "multilabel")
@@ -64,8 +66,14 @@ def recognise(path: Path) -> float:
     return 0.2 if (path / "META.json").is_file() or (path / "truth.csv").is_file() else 0.0
 
 
-def native(path: Path, *, task: str | None = None, worker: str | None = None, label: str | None = None,
-           question: str | None = None) -> Raw:
+def native(
+    path: Path,
+    *,
+    task: str | None = None,
+    worker: str | None = None,
+    label: str | None = None,
+    question: str | None = None,
+) -> Raw:
     """Read a folder in the native layout.
 
     Parameters
@@ -81,17 +89,20 @@ def native(path: Path, *, task: str | None = None, worker: str | None = None, la
     """
     path = Path(path)
     if not path.is_dir():
-        raise BadInput("not a folder" if path.exists() else "no such folder", file=path,
-                       expected="a folder with answers.csv")
+        raise BadInput(
+            "not a folder" if path.exists() else "no such folder", file=path, expected="a folder with answers.csv"
+        )
     file = _answers_file(path)
     raw = Raw(format="native")
     if file is not None:
         raw = answers(read_table(file), "native", task=task, worker=worker, label=label, question=question)
     raw = _with_meta(raw, path)
     raw = _with_items(raw, path)
-    tables = {name: side(path / f"{name}.csv", *roles) for name, roles in
-              (("truth", ("task", "truth")), ("splits", ("task", "split")), ("workers", ("worker",)))
-              if (path / f"{name}.csv").is_file()}
+    tables = {
+        name: side(path / f"{name}.csv", *roles)
+        for name, roles in (("truth", ("task", "truth")), ("splits", ("task", "split")), ("workers", ("worker",)))
+        if (path / f"{name}.csv").is_file()
+    }
     if "truth" in tables:
         raw = replace(raw, truth=tables["truth"].frame.select("task", "label").drop_nulls("label"))
     if "splits" in tables:
@@ -120,6 +131,7 @@ def _answers_file(path: Path) -> Path | None:
 
 # META.json -----------------------------------------------------------------------------------------------------------
 
+
 def _with_meta(raw: Raw, path: Path) -> Raw:
     about: dict[str, Any] = {"name": path.resolve().name}
     file = path / "META.json"
@@ -134,9 +146,16 @@ def _with_meta(raw: Raw, path: Path) -> Raw:
     abstain = [meta["abstain"]] if isinstance(meta.get("abstain"), str) else meta.get("abstain") or []
     names = {key: _names(meta.get(key) or [], key, file) for key in ("classes", *UNSEEN)}
     about |= {key: plain(value) for key, value in meta.items() if key not in ("scale", "abstain", *names)}
-    return replace(raw, classes=names["classes"] or None, scale=scale, abstain=tuple(_names(abstain, "abstain", file)),
-                   tasks=names[UNSEEN[0]], worker_ids=names[UNSEEN[1]], notes=[*raw.notes, *notes],
-                   about={**about, **raw.about, "folder": str(path)})
+    return replace(
+        raw,
+        classes=names["classes"] or None,
+        scale=scale,
+        abstain=tuple(_names(abstain, "abstain", file)),
+        tasks=names[UNSEEN[0]],
+        worker_ids=names[UNSEEN[1]],
+        notes=[*raw.notes, *notes],
+        about={**about, **raw.about, "folder": str(path)},
+    )
 
 
 def _names(values: Any, key: str, file: Path) -> list[str]:
@@ -150,6 +169,7 @@ def _names(values: Any, key: str, file: Path) -> list[str]:
 
 
 # Items ---------------------------------------------------------------------------------------------------------------
+
 
 def _with_items(raw: Raw, path: Path) -> Raw:
     tables = [name for name in ITEMS if (path / name).is_file()]
@@ -167,8 +187,13 @@ def _with_items(raw: Raw, path: Path) -> Raw:
         raw = replace(raw, items=table.frame, notes=[*raw.notes, *table.notes])
     elif not arrays and (found := image_table(path)):
         images, notes = found
-        raw = replace(raw, items=images.select("task", "image"), splits=images.select("task", "split"),
-                      truth=images.select("task", label="class"), notes=[*raw.notes, *notes])
+        raw = replace(
+            raw,
+            items=images.select("task", "image"),
+            splits=images.select("task", "split"),
+            truth=images.select("task", label="class"),
+            notes=[*raw.notes, *notes],
+        )
     if raw.items is not None and "split" in raw.items.columns:
         named = raw.items.select("task", pl.col("split").replace(SPLITS)).filter(pl.col("split").is_in(NAMES))
         raw = replace(raw, splits=named if named.height else None)
@@ -186,8 +211,13 @@ def _inside(table: Table) -> None:
             if place.is_absolute() or ".." in place.parts or text[1:2] == ":":
                 cells = table.frame[name].to_list()
                 row = next(at for at, cell in enumerate(cells) if text in (cell if isinstance(cell, list) else [cell]))
-                raise BadInput(f"the {name} is {short(text)}", file=table.path, line=table.where(row)[1], value=text,
-                               expected="a path inside the folder")
+                raise BadInput(
+                    f"the {name} is {short(text)}",
+                    file=table.path,
+                    line=table.where(row)[1],
+                    value=text,
+                    expected="a path inside the folder",
+                )
 
 
 def _npz(path: Path) -> tuple[list[str], list[str] | None]:
@@ -208,8 +238,11 @@ def _npz(path: Path) -> tuple[list[str], list[str] | None]:
         raise BadInput(f"not a readable npz file ({error})", file=path, expected=expected) from None
     lengths = {name: array.shape for name, array in arrays.items()}
     if kind != np.uint8 or len(shape) not in (3, 4) or any(length != shape[:1] for length in lengths.values()):
-        raise BadInput(f"images are {kind} {list(shape)}, " + ", ".join(f"{n} {list(s)}" for n, s in lengths.items()),
-                       file=path, expected=expected)
+        raise BadInput(
+            f"images are {kind} {list(shape)}, " + ", ".join(f"{n} {list(s)}" for n, s in lengths.items()),
+            file=path,
+            expected=expected,
+        )
     return _ids(arrays["tasks"], path), _ids(arrays["labels"], path) if "labels" in arrays else None
 
 
@@ -243,12 +276,18 @@ def _splits(table: Table) -> pl.DataFrame:
     if wrong.any():
         row = wrong.to_list().index(True)
         value = table.frame["split"][row]
-        raise BadInput(f"the split is {short(value)}", file=table.path, line=table.where(row)[1], value=value,
-                       expected="train, dev or test")
+        raise BadInput(
+            f"the split is {short(value)}",
+            file=table.path,
+            line=table.where(row)[1],
+            value=value,
+            expected="train, dev or test",
+        )
     return splits
 
 
 # Writing -------------------------------------------------------------------------------------------------------------
+
 
 def write(data: Raw, out: Path) -> list[Path]:
     """A native folder; pictures and sounds are copied along."""
@@ -257,8 +296,13 @@ def write(data: Raw, out: Path) -> list[Path]:
     items = data.items
     if data.arrays is not None and items is not None and items.width == 1:
         items = None  # the arrays name their tasks themselves
-    found = {"answers.csv": rows, "truth.csv": data.truth, "splits.csv": data.splits, "workers.csv": data.workers,
-             "items.jsonl": items}
+    found = {
+        "answers.csv": rows,
+        "truth.csv": data.truth,
+        "splits.csv": data.splits,
+        "workers.csv": data.workers,
+        "items.jsonl": items,
+    }
     tables = {name: frame for name, frame in found.items() if frame is not None}
     copies = _copies(data)
     no_leftovers(out, LAYOUT, [*tables, *copies, "META.json"])
@@ -287,12 +331,17 @@ def _copies(data: Raw) -> dict[str, Path]:
 
 def _meta(data: Raw) -> dict[str, Any]:
     """What the data say about themselves; of tasks and workers, those without answers."""
-    asked, active = (set() if data.rows is None or name not in data.rows.columns else set(data.rows[name].unique())
-                     for name in ("task", "worker"))
-    said = {"classes": data.classes, "scale": None if data.scale == "nominal" else data.scale,
-            "abstain": list(data.abstain),
-            UNSEEN[0]: [task for task in data.tasks if task not in asked],
-            UNSEEN[1]: [worker for worker in data.worker_ids if worker not in active]}
+    asked, active = (
+        set() if data.rows is None or name not in data.rows.columns else set(data.rows[name].unique())
+        for name in ("task", "worker")
+    )
+    said = {
+        "classes": data.classes,
+        "scale": None if data.scale == "nominal" else data.scale,
+        "abstain": list(data.abstain),
+        UNSEEN[0]: [task for task in data.tasks if task not in asked],
+        UNSEEN[1]: [worker for worker in data.worker_ids if worker not in active],
+    }
     kept = {key: value for key, value in data.about.items() if key != "folder" and not isinstance(value, pl.DataFrame)}
     return kept | {key: value for key, value in said.items() if value}
 

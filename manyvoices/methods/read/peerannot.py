@@ -102,14 +102,23 @@ def peerannot(path: Path, *, layout: Literal["auto", "tasks", "workers", "matrix
         notes.append(f"metadata.json says {stated} tasks, {file.name} has {len(tasks)}")
     if all(0 <= _index(worker) < counts["n_workers"] for worker in workers):
         workers = dict.fromkeys([*workers, *map(str, range(counts["n_workers"]))])
-    rows = pl.DataFrame({"task": found.rows[0], "worker": found.rows[1], "label": found.rows[2]},
-                        schema=dict.fromkeys(("task", "worker", "label"), pl.String))
+    rows = pl.DataFrame(
+        {"task": found.rows[0], "worker": found.rows[1], "label": found.rows[2]},
+        schema=dict.fromkeys(("task", "worker", "label"), pl.String),
+    )
     classes, note = _classes(counts["n_classes"], set(rows["label"].drop_nulls()))
     asked, active = set(rows["task"]), set(rows["worker"])
-    raw = Raw(format="peerannot", rows=rows, classes=classes, tasks=[t for t in tasks if t not in asked],
-              worker_ids=[w for w in workers if w not in active], about={**about, "folder": str(file.parent)},
-              notes=[*found.notes, *notes, *note], dropped=found.dropped,
-              where=Place(file, np.array(found.at, np.int64)))
+    raw = Raw(
+        format="peerannot",
+        rows=rows,
+        classes=classes,
+        tasks=[t for t in tasks if t not in asked],
+        worker_ids=[w for w in workers if w not in active],
+        about={**about, "folder": str(file.parent)},
+        notes=[*found.notes, *notes, *note],
+        dropped=found.dropped,
+        where=Place(file, np.array(found.at, np.int64)),
+    )
     if path.is_dir():
         raw = _with_truth(_with_images(raw, path), path)
     return _named(raw, file)
@@ -133,6 +142,7 @@ def _begins_like_json(file: Path) -> bool:
 
 
 # The three layouts ---------------------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -183,13 +193,23 @@ def _objects(file: Path, outer: str, inner: str) -> Found:
             try:
                 labels.append(as_text(label))
             except TypeError:
-                raise BadInput(f"{outer} {short(first)}, {inner} {short(second)}: the label is {short(label)}",
-                               file=file, value=label, expected="a whole number") from None
+                raise BadInput(
+                    f"{outer} {short(first)}, {inner} {short(second)}: the label is {short(label)}",
+                    file=file,
+                    value=label,
+                    expected="a whole number",
+                ) from None
             firsts.append(first)
             seconds.append(second)
             at.append(number)
-    return Found((firsts, seconds, labels), at, dict.fromkeys(filter(None, value)), dict.fromkeys(seconds), notes,
-                 {"no task or no worker": dropped} if dropped else {})
+    return Found(
+        (firsts, seconds, labels),
+        at,
+        dict.fromkeys(filter(None, value)),
+        dict.fromkeys(seconds),
+        notes,
+        {"no task or no worker": dropped} if dropped else {},
+    )
 
 
 def _matrix(file: Path) -> Found:
@@ -217,11 +237,18 @@ def _matrix(file: Path) -> Found:
         labels += [str(int(value)) for value in values[there]]
         at += [number] * len(there)
         row += 1
-    return Found((tasks, workers, labels), at, dict.fromkeys(map(str, range(row))),
-                 dict.fromkeys(map(str, range(width))), notes, {})
+    return Found(
+        (tasks, workers, labels),
+        at,
+        dict.fromkeys(map(str, range(row))),
+        dict.fromkeys(map(str, range(width))),
+        notes,
+        {},
+    )
 
 
 # What stands beside --------------------------------------------------------------------------------------------------
+
 
 def _metadata(file: Path) -> tuple[dict[str, Any], list[str]]:
     about: dict[str, Any] = {"name": file.resolve().parent.name}
@@ -244,8 +271,9 @@ def _whole(value: Any, key: str, file: Path) -> int:
     if value is None:
         return 0
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
-        raise BadInput(f"{key} is {short(value)}", file=file.with_name("metadata.json"), value=value,
-                       expected="a whole number")
+        raise BadInput(
+            f"{key} is {short(value)}", file=file.with_name("metadata.json"), value=value, expected="a whole number"
+        )
     return value
 
 
@@ -270,8 +298,14 @@ def _with_images(raw: Raw, folder: Path) -> Raw:
     named = raw.about.get("label_names") or _label_names(set(images["class"]))
     code = {name: number for number, name in named.items()}
     truth = images.select("task", label=pl.col("class").replace_strict(code, default=None, return_dtype=pl.String))
-    return replace(raw, items=images.select("task", "image"), splits=images.select("task", "split"),
-                   truth=truth.drop_nulls(), notes=[*raw.notes, *notes], about={**raw.about, "label_names": named})
+    return replace(
+        raw,
+        items=images.select("task", "image"),
+        splits=images.select("task", "split"),
+        truth=truth.drop_nulls(),
+        notes=[*raw.notes, *notes],
+        about={**raw.about, "label_names": named},
+    )
 
 
 def _label_names(folders: set[str]) -> dict[str, str]:
@@ -294,8 +328,13 @@ def _with_truth(raw: Raw, folder: Path) -> Raw:
     if truth.ndim != 1 or truth.dtype.kind not in "iu":
         raise BadInput(f"{truth.dtype} {list(truth.shape)}", file=file, expected=expected)
     known = np.flatnonzero(truth >= 0)
-    return replace(raw, truth=pl.DataFrame({"task": map(str, known.tolist()), "label": map(str, truth[known].tolist())},
-                                           schema={"task": pl.String, "label": pl.String}))
+    return replace(
+        raw,
+        truth=pl.DataFrame(
+            {"task": map(str, known.tolist()), "label": map(str, truth[known].tolist())},
+            schema={"task": pl.String, "label": pl.String},
+        ),
+    )
 
 
 def _named(raw: Raw, file: Path) -> Raw:
@@ -308,32 +347,53 @@ def _named(raw: Raw, file: Path) -> Raw:
     def named(values: Iterable[str], kind: str, must: bool = True) -> list[str]:
         strange = next((value for value in values if must and value is not None and value not in names[kind]), None)
         if strange is not None:
-            raise BadInput(f"no name for {short(strange)} among the {kind}", file=ids, value=strange,
-                           expected=f"one for each number in {file.name}")
+            raise BadInput(
+                f"no name for {short(strange)} among the {kind}",
+                file=ids,
+                value=strange,
+                expected=f"one for each number in {file.name}",
+            )
         return [names[kind].get(value, value) for value in values]  # a missing label stays missing
 
     def table(frame: pl.DataFrame | None, must: bool = False) -> pl.DataFrame | None:
         kinds = {"task": "tasks", "worker": "workers", "label": "classes"}
-        return None if frame is None else frame.with_columns(
-            pl.Series(name, named(frame[name].to_list(), kind, must), dtype=pl.String)
-            for name, kind in kinds.items() if name in frame.columns)
+        return (
+            None
+            if frame is None
+            else frame.with_columns(
+                pl.Series(name, named(frame[name].to_list(), kind, must), dtype=pl.String)
+                for name, kind in kinds.items()
+                if name in frame.columns
+            )
+        )
 
-    return replace(raw, rows=table(raw.rows, must=True), truth=table(raw.truth), items=table(raw.items),
-                   splits=table(raw.splits), tasks=named(raw.tasks, "tasks"),
-                   worker_ids=named(raw.worker_ids, "workers"), classes=raw.classes and named(raw.classes, "classes"))
+    return replace(
+        raw,
+        rows=table(raw.rows, must=True),
+        truth=table(raw.truth),
+        items=table(raw.items),
+        splits=table(raw.splits),
+        tasks=named(raw.tasks, "tasks"),
+        worker_ids=named(raw.worker_ids, "workers"),
+        classes=raw.classes and named(raw.classes, "classes"),
+    )
 
 
 def _names(ids: Path) -> dict[str, dict[str, str]]:
     value, _ = parse_json(ids)
     try:
-        return {kind: {str(number): as_text(name) or "" for number, name in enumerate(value[kind]["id_of"])}
-                for kind in ("tasks", "workers", "classes")}
+        return {
+            kind: {str(number): as_text(name) or "" for number, name in enumerate(value[kind]["id_of"])}
+            for kind in ("tasks", "workers", "classes")
+        }
     except (KeyError, TypeError, IndexError):
-        raise BadInput(short(value), file=ids,
-                       expected='tasks, workers and classes, each with "id_of": [...]') from None
+        raise BadInput(
+            short(value), file=ids, expected='tasks, workers and classes, each with "id_of": [...]'
+        ) from None
 
 
 # Writing -------------------------------------------------------------------------------------------------------------
+
 
 def write(data: Raw, out: Path) -> list[Path]:
     """A folder that peerannot loads: answers.json, metadata.json; ground_truth.npy and ids.json where needed."""
@@ -344,14 +404,23 @@ def write(data: Raw, out: Path) -> list[Path]:
     strange = next((label for label in rows["label"].unique() if label not in set(classes)), None)
     if strange is not None:
         raise BadInput(f"the label {short(strange)} is none of the classes", value=strange, expected=listed(classes))
-    code = {kind: {name: number for number, name in enumerate(names)}
-            for kind, names in (("tasks", tasks), ("workers", workers), ("classes", classes))}
+    code = {
+        kind: {name: number for number, name in enumerate(names)}
+        for kind, names in (("tasks", tasks), ("workers", workers), ("classes", classes))
+    }
     said: dict[int, dict[int, int]] = {number: {} for number in range(len(tasks))}
     for task, worker, label in rows.iter_rows():
         said[code["tasks"][task]][code["workers"][worker]] = code["classes"][label]
-    files: dict[str, Any] = {"answers.json": said, "metadata.json": {
-        "name": str(data.about.get("name") or out.name), "n_classes": len(classes), "n_workers": len(workers),
-        "n_task": len(tasks), "n_tasks": len(tasks)}}
+    files: dict[str, Any] = {
+        "answers.json": said,
+        "metadata.json": {
+            "name": str(data.about.get("name") or out.name),
+            "n_classes": len(classes),
+            "n_workers": len(workers),
+            "n_task": len(tasks),
+            "n_tasks": len(tasks),
+        },
+    }
     if any(name != str(number) for of in code.values() for name, number in of.items()):
         files["ids.json"] = {kind: {"id_of": list(of), "index_of": of} for kind, of in code.items()}
     truth = np.full(len(tasks), -1)

@@ -88,10 +88,15 @@ def wide(path: Path) -> Raw:
     cells = cells.filter(cells[f"{row}l"].is_not_null()).sort(row, maintain_order=True)
     rows = pl.DataFrame([cells[task].alias("task"), cells[f"{row}w"].alias("worker"), cells[f"{row}l"].alias("label")])
     answered, active = set(rows["task"]), set(rows["worker"])
-    return Raw(format="wide", rows=rows, tasks=[name for name in frame[task] if name not in answered],
-               worker_ids=[name for name in workers if name not in active], notes=table.notes,
-               dropped={reason: n for reason, n in dropped.items() if n},
-               where=Cell(table.where, cells[row].to_numpy()))
+    return Raw(
+        format="wide",
+        rows=rows,
+        tasks=[name for name in frame[task] if name not in answered],
+        worker_ids=[name for name in workers if name not in active],
+        notes=table.notes,
+        dropped={reason: n for reason, n in dropped.items() if n},
+        where=Cell(table.where, cells[row].to_numpy()),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,8 @@ def test_mean_and_median_of_numbers(seed):
         within += list(own - own.mean())
     noise = np.sqrt(np.sum(np.square(within)) / (len(given.value) - given.sizes[0]))
     n = means.n
-    np.testing.assert_allclose(means.high - means.value, 1.96 * noise / np.sqrt(n))
-    np.testing.assert_allclose(medians.value - medians.low, 1.96 * 1.2533 * noise / np.sqrt(n))
+    np.testing.assert_allclose(means.high - means.value, 1.959963984540054 * noise / np.sqrt(n))
+    np.testing.assert_allclose(medians.value - medians.low, 1.959963984540054 * 1.2533 * noise / np.sqrt(n))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -7,7 +7,11 @@ from pathlib import Path
 
 import polars as pl
 
-READERS = ("crowdkit", "lewidi2023", "lewidi2025", "long", "native", "peerannot", "wide")
+READERS = (
+    "argilla", "crowdkit", "doccano", "hf", "labelstudio", "lewidi2023", "lewidi2025", "long", "mturk", "native",
+    "peerannot", "potato", "prodigy", "qualtrics", "toloka", "wide", "zooniverse",
+)  # fmt: skip
+LAST_RESORT = 0.01  # of a reader that can read any table if it is told how
 
 
 def module(name: str):
@@ -22,7 +26,7 @@ def scores(path: Path) -> dict[str, float]:
     """The readers that think a path is theirs."""
     found = {name: module(name).recognise(path) for name in READERS}
     assert all(0 <= score <= 1 for score in found.values())
-    return {name: score for name, score in found.items() if score}
+    return {name: score for name, score in found.items() if score > LAST_RESORT}
 
 
 def surest(path: Path) -> str | None:

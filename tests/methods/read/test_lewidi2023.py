@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
+import polars as pl
 import pytest
-from reading import read, scores, surest, triples
+from reading import module, read, scores, surest, triples
 
-from manyvoices.core.errors import BadInput, Unknown
+from manyvoices.core.errors import BadCall, BadInput, Unknown
 from manyvoices.methods.read.lewidi2023 import questions
 
 
@@ -172,3 +174,15 @@ def test_bad_entries(put, content, message):
 def test_a_folder_without_any(tmp_path):
     with pytest.raises(BadInput, match=r"no LeWiDi files; expected NAME_train.json"):
         read("lewidi2023", tmp_path)
+
+
+def test_written_and_read_again(put, tmp_path):
+    raw = read("long", put("a.csv", "task,worker,label\nt1,a,0\nt1,b,1\nt2,a,0\n"))
+    raw = replace(raw, truth=pl.DataFrame({"task": ["t1"], "label": ["1"]}))
+    [file] = module("lewidi2023").write(raw, tmp_path / "X_train.json")
+    again = read("lewidi2023", file)
+    assert triples(again.rows) == triples(raw.rows) and again.truth.rows() == [("t1", "1")]
+    assert json.loads(file.read_text())["t1"]["soft_label"] == {"0": 0.5, "1": 0.5}
+    comma = read("long", put("b.csv", 'task,worker,label\nt1,a,"0,1"\n'))
+    with pytest.raises(BadCall, match=r"'0,1' would be cut"):
+        module("lewidi2023").write(comma, tmp_path / "Y_train.json")

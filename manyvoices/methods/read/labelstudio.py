@@ -1,0 +1,362 @@
+"""Label Studio: exports as JSON, JSON-MIN and CSV; predictions to import are written.
+
+    JSON        [{"id", "data": {...}, "annotations": [{"completed_by", "result": [{"from_name", "type", "value"}]}]}]
+    JSON-MIN    [{"id", data fields, a key per question, "annotator", "annotation_id", "created_at", "lead_time"}]
+    CSV         the same as columns, in this order or by the alphabet
+
+- The worker is the user's id (`--worker email`: the e-mail address). Names are never kept. Where an export has
+  addresses only, workers are numbered.
+- Cancelled annotations are dropped and counted. A ground truth becomes the truth and is no answer.
+- Several `from_name` are several questions. Choices may be several labels, ratings are an ordinal scale, numbers an
+  interval scale; regions (boxes, spans) are no labels of a task and are dropped and counted.
+- Predictions are read with `--predictions`, by workers called `model:VERSION`; their `score` is kept.
+- `lead_time` is kept as `seconds`, `created_at` as `time`. A person may annotate a task twice; answers stand in the
+  order they were made.
+- In JSON-MIN and CSV nothing tells data from questions but where a column stands: between `id` and `annotator`; in the
+  order of the alphabet, questions are the columns that differ within a task, or else hold few different values.
+  `--question` names any column.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+from ...core.dataset import Raw
+from ...core.errors import BadCall, BadInput
+from ...core.files import put_text
+from ...core.names import in_order
+from ._columns import rows_of
+from ._export import MAIL, Export, a_file, content, labels_of, listed_cell, ordinal, scalar
+from ._table import Records, glance, is_parquet, read_records
+from ._text import Number, as_text, cautious, head, peek_json, short
+
+EXPECTED = (
+    '[{"id", "data", "annotations": [...]}], or columns id, annotator, annotation_id, lead_time and the questions'
+)
+META = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement")
+KINDS = ("choices", "rating", "number", "text", "taxonomy", "pairwise", "datetime")
+PLACED = ("start", "end", "x", "y", "points", "startOffset", "globalOffsets", "rle", "vertices", "ranges")
+
+
+@cautious
+def recognise(path: Path) -> float:
+    """Tasks with data and annotations, or the columns of an annotation."""
+    if path.is_dir():
+        return 0.0
+    if not is_parquet(path):
+        first = [record for _, record in peek_json(path, 3)]
+        if first and all(isinstance(record, dict) for record in first):
+            tasks = all(
+                isinstance(record.get("data"), dict) and ("annotations" in record or "predictions" in record)
+                for record in first
+            )
+            if tasks:
+                return 0.95
+        elif not first and '"completed_by"' in (text := head(path)[0]) and text.lstrip()[:1] == "[":
+            return 0.9  # a first task too long to be looked at whole
+    columns = set((glance(path) or [[]])[0])
+    return 0.9 if {"id", "annotator", "annotation_id", "lead_time"} <= columns else 0.0
+
+
+def labelstudio(
+    path: Path,
+    *,
+    worker: str = "id",
+    predictions: bool = False,
+    question: str | None = None,
+    multilabel: Literal["rows", "binary"] = "rows",
+) -> Raw:
+    """Read an export.
+
+    Parameters
+    ----------
+    worker
+        Workers by id or by email (in a plain table: the column with their ids).
+    predictions
+        Also read predictions, as answers of workers called model:VERSION.
+    question
+        Which question to read: a from_name, or a column.
+    multilabel
+        rows: one row for each label of an answer; binary: each label is a question to be answered yes or no.
+    """
+    if worker not in ("id", "email"):
+        raise BadCall(f"worker {worker!r}: expected id or email")
+    return _read(path, worker, predictions, question).raw(question, multilabel, mails=worker == "email")
+
+
+def questions(path: Path) -> list[str]:
+    """What `--question` may be; nothing where one question only is asked."""
+    return _read(path).questions()
+
+
+def _read(path: Path, worker: str = "id", predictions: bool = False, question: str | None = None) -> Export:
+    records = read_records(a_file(path), EXPECTED)
+    if any("annotator" in record and "annotation_id" in record for record in records.rows[:20]):
+        if predictions:
+            raise BadCall(f"{path}: JSON-MIN and CSV hold no predictions; export as JSON")
+        return _flat(records, worker, question)
+    if not any("data" in record for record in records.rows):
+        raise BadInput("no record has data or an annotator", file=records.path, expected=EXPECTED)
+    return _Tasks(records, worker, predictions).export
+
+
+# JSON ----------------------------------------------------------------------------------------------------------------
+
+
+class _Tasks:
+    """Walks the tasks of a JSON export."""
+
+    def __init__(self, records: Records, worker: str, predictions: bool):
+        self.records, self.worker = records, worker
+        self.export = Export("labelstudio", records.path, records.where, notes=list(records.notes))
+        self.kinds: dict[str, str] = {}
+        self.addressed = 0
+        tasks, waiting = 0, []
+        for at, task in enumerate(records.rows):
+            id = scalar(task.get("id"), f"the id of record {at + 1}", records.path)
+            if isinstance(task.get("data"), dict) and id:
+                self.export.items.setdefault(id, content(task["data"]))
+            waiting += [(at, id, said, self.results(said), False) for said in self.listed(task, "annotations", at)]
+            models = self.listed(task, "predictions", at)
+            tasks += bool(models) and not predictions
+            for model in models if predictions else ():
+                waiting.append((at, id, model, self.results(model), True))
+        if all(isinstance(one[2].get("created_at"), str) for one in waiting):
+            waiting.sort(key=lambda one: one[2]["created_at"])
+        names = list(dict.fromkeys(name for one in waiting for name, _, _ in one[3]))
+        for one in waiting:
+            self.read(*one, names)
+        if tasks:
+            self.export.notes.append(
+                f"predictions stand at {tasks} of the tasks and are no answers; --predictions reads them"
+            )
+        if worker == "email" and not self.addressed and self.export.said:
+            raise BadCall(f"{records.path}: --worker email, but the export has no addresses; leave it out")
+        for name, kind in self.kinds.items():
+            labels = [label for row in self.export.said.get(name, ()) for label in row[3] or ()]
+            scale = {"number": "interval", "rating": "ordinal"}.get(kind)
+            if scale and (kind != "rating" or ordinal(labels)):
+                self.export.scale[name] = scale
+
+    def listed(self, task: dict[str, Any], key: str, at: int) -> list[dict[str, Any]]:
+        found = task.get(key) or []
+        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+            if isinstance(found, list) and not any(isinstance(one, dict) for one in found):
+                return []  # ids of annotations, as the interface lists them
+            raise BadInput(
+                f"{key} of record {at + 1} are {short(found)}",
+                file=self.records.path,
+                value=found,
+                expected="a list of objects",
+            )
+        return found
+
+    def results(self, said: dict[str, Any]) -> list[tuple[str, str, Any]]:
+        """from_name, kind and value of what is said of the task as a whole."""
+        found = []
+        results = said.get("result")
+        for result in results if isinstance(results, list) else ():
+            value = result.get("value") if isinstance(result, dict) else None
+            if not isinstance(value, dict) or any(key in value for key in PLACED):
+                continue
+            kind = str(result.get("type")).lower()
+            key = next((key for key in (kind, *KINDS) if key in value), None)
+            if kind == "pairwise" or (kind not in KINDS and "selected" in value):
+                key, kind = "selected", "pairwise"
+            if isinstance(result.get("from_name"), str) and key is not None:
+                found.append((result["from_name"], kind if kind in KINDS else key, value.get(key)))
+        return found
+
+    def read(
+        self, at: int, id: str | None, said: dict[str, Any], results: list[tuple], model: bool, names: list[str]
+    ) -> None:
+        """One annotation or prediction, as an answer to every question."""
+        export, path = self.export, self.records.path
+        if said.get("was_cancelled") is True:
+            export.dropped["cancelled annotations"] += 1
+            return
+        answers: dict[str, list[str]] = {}
+        for name, kind, value in results:
+            self.kinds.setdefault(name, kind)
+            answers.setdefault(name, []).extend(self.labels(name, kind, value, at))
+        if not answers and isinstance(said.get("result"), list) and said["result"]:
+            export.dropped["annotations of regions only"] += 1
+            return
+        if said.get("ground_truth") is True and not model:
+            export.dropped["ground truth (now the truth)"] += 1
+            for name, labels in answers.items():
+                if len(labels) == 1 and id:
+                    export.truth.setdefault(name, {}).setdefault(id, labels[0])
+            return
+        worker = self.model(said) if model else self.who(said, at)
+        taken, score = (scalar(said.get(key), key, path) for key in ("lead_time", "score"))
+        for name in names:
+            export.add(
+                name,
+                at,
+                id,
+                worker,
+                answers.get(name),
+                seconds=None if model else taken,
+                time=scalar(said.get("created_at"), "created_at", path),
+                score=score if model else None,
+            )
+
+    def labels(self, name: str, kind: str, value: Any, at: int) -> list[str]:
+        if kind == "taxonomy" and isinstance(value, list):
+            value = [" / ".join(map(str, part)) if isinstance(part, list) else part for part in value]
+        return labels_of(value, f"{name} in record {at + 1}", self.records.path) or []
+
+    def model(self, said: dict[str, Any]) -> str:
+        version = scalar(said.get("model_version"), "model_version", self.records.path)
+        return f"model:{version}" if version else "model"
+
+    def who(self, said: dict[str, Any], at: int) -> str | None:
+        person = said.get("completed_by")
+        if isinstance(person, dict):
+            mail = scalar(person.get("email"), "an e-mail address", self.records.path)
+            self.addressed += mail is not None
+            return (
+                mail
+                if self.worker == "email"
+                else scalar(person.get("id"), "the id of a person", self.records.path) or mail
+            )
+        text = scalar(person, f"completed_by in record {at + 1}", self.records.path)
+        if text is not None and MAIL.fullmatch(text):
+            self.addressed += 1
+        return text
+
+
+# JSON-MIN and CSV ----------------------------------------------------------------------------------------------------
+
+
+def _flat(records: Records, worker: str, question: str | None) -> Export:
+    export = Export("labelstudio", records.path, records.where, notes=list(records.notes))
+    columns = list(dict.fromkeys(name for record in records.rows for name in record))
+    for name in ("id", "annotator"):
+        if name not in columns:
+            raise BadInput(f"no column {name}", file=records.path, expected=EXPECTED)
+    asked, others = _asked(columns, records.rows)
+    if question is not None and question not in asked and question in others:
+        asked = [question]
+    if not asked:
+        raise BadInput(
+            f"no column holds answers; columns found: {', '.join(columns[:20])}",
+            file=records.path,
+            expected="a column with answers, named with --question",
+        )
+    order = range(len(records.rows))
+    times = [record.get("created_at") for record in records.rows]
+    if all(isinstance(time, str) for time in times):
+        order = sorted(order, key=lambda at: times[at])  # type: ignore[assignment]
+    people = {str(record.get("annotator")) for record in records.rows}
+    if worker == "email" and not any(MAIL.fullmatch(name) for name in people):
+        raise BadCall(f"{records.path}: --worker email, but the export has no addresses; leave it out")
+    numbers = dict.fromkeys(asked, True)
+    for at in order:
+        record = records.rows[at]
+        what = f"of record {at + 1}"
+        task, person, taken, time = (
+            scalar(record.get(key), f"{key} {what}", records.path)
+            for key in ("id", "annotator", "lead_time", "created_at")
+        )
+        for name in asked:
+            value = record.get(name)
+            if isinstance(value, dict) and isinstance(value.get("choices"), list):
+                value = value["choices"]
+            if isinstance(value, str) and not isinstance(value, Number) and value.startswith('{"choices":'):
+                value = _choices(value)
+            if isinstance(value, dict) or (
+                isinstance(value, list) and any(isinstance(part, dict | list) for part in value)
+            ):
+                export.dropped["annotations of regions only"] += 1
+                continue
+            labels = (
+                listed_cell(value)
+                if isinstance(value, str) and value and not isinstance(value, Number)
+                else labels_of(value, f"{name} {what}", records.path)
+            )
+            if (labels and labels[0][:1] == "{" and '"start"' in labels[0]) or (labels and labels[0][:2] == "[{"):
+                export.dropped["annotations of regions only"] += 1
+                continue
+            numbers[name] &= value is None or isinstance(value, Number)
+            export.add(name, at, task, person, labels, seconds=taken, time=time)
+        if task and task not in export.items:
+            export.items[task] = content(record, leave=(*META, *asked))
+    for name, only in numbers.items():
+        if only and ordinal(label for row in export.said.get(name, ()) for label in row[3] or ()):
+            export.scale[name] = "ordinal"
+    return export
+
+
+def _choices(text: str) -> Any:
+    try:
+        return json.loads(text)["choices"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return text
+
+
+def _asked(columns: list[str], rows: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
+    """The questions, and all columns that could be one."""
+    others = [name for name in columns if name not in META]
+    between = columns[columns.index("id") + 1 : columns.index("annotator")] if columns != sorted(columns) else []
+    if between and not set(between) & set(META):
+        return between, others
+    values = {name: [str(record.get(name)) for record in rows] for name in others}
+    tasks = [str(record.get("id")) for record in rows]
+    differing = [name for name, said in values.items() if len(set(zip(tasks, said, strict=True))) > len(set(tasks))]
+    few = [name for name, said in values.items() if len(set(said)) * 2 <= len(said) or len(others) == 1]
+    return differing or few, others
+
+
+# Writing -------------------------------------------------------------------------------------------------------------
+
+
+def write(data: Raw, out: Path) -> list[Path]:
+    """Tasks with predictions, to be imported: the labels, or for answers of workers a prediction each."""
+    rows = rows_of(data, "labelstudio")
+    label, kind = str(data.about.get("question") or "label"), "number" if data.scale == "interval" else "choices"
+    shows = {} if data.items is None else {row.pop("task"): row for row in data.items.to_dicts()}
+    fields = next(
+        (
+            name
+            for name in ("text", "image", "image_url", "audio", "audio_url")
+            if data.items is not None and name in data.items.columns
+        ),
+        "text",
+    )
+    said: dict[str, dict[str, list[dict]]] = {task: {} for task in in_order({*rows["task"], *data.tasks})}
+    for row in rows.iter_rows(named=True):
+        if row["label"] is not None:
+            said[row["task"]].setdefault(row.get("worker") or "manyvoices", []).append(row)
+    tasks = []
+    for task, models in said.items():
+        predictions = []
+        for version, answers in sorted(models.items()):
+            labels = list(dict.fromkeys(row["label"] for row in answers))
+            value = {kind: float(labels[0]) if kind == "number" else labels}
+            prediction: dict[str, Any] = {
+                "model_version": version.removeprefix("model:"),
+                "result": [{"from_name": label, "to_name": fields.removesuffix("_url"), "type": kind, "value": value}],
+            }
+            if (score := _number(answers[0].get("prob") or answers[0].get("score"))) is not None:
+                prediction["score"] = score
+            predictions.append(prediction)
+        shown = {name: value for name, value in shows.get(task, {}).items() if value is not None}
+        tasks.append(
+            {
+                **({"id": int(task)} if task.isascii() and task.isdigit() and str(int(task)) == task else {"id": task}),
+                "data": shown or {"task": task},
+                "predictions": predictions,
+            }
+        )
+    return [put_text(Path(out), json.dumps(tasks, ensure_ascii=False, indent=1) + "\n")]
+
+
+def _number(text: Any) -> float | None:
+    try:
+        return float(as_text(text) or "")
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import pytest
+from reading import read, scores, surest, triples
+from samples import HF_ANONYMOUS, HF_COUNTS, HF_PARALLEL, lines, parquet
+
+from manyvoices import inputs
+from manyvoices.core.errors import BadCall, BadInput
+from manyvoices.methods.read.hf import questions
+
+EMOTIONS = (
+    "text,id,rater_id,rater_age,rater_country,joy,fear\nhi,c1,7,31,Peru,1,1\nhi,c1,8,40,Chad,0,0\nyo,c2,7,31,Peru,0,1\n"
+)
+SPEECH = "comment_id,annotator_id,respect,insult,created\n1,a,0,3,x\n1,b,4,1,x\n2,a,2,,x\n"
+
+
+def test_parallel_lists(put):
+    path = put("a.jsonl", HF_PARALLEL)
+    raw = read("hf", path)
+    assert triples(raw.rows) == [("x", "3", "0"), ("x", "7", "1"), ("y", "7", "1")]
+    assert raw.rows["reaction_times"].to_list() == ["1200.5", "900", "3"] and raw.where(2) == (path, 2)
+    python = "id,annotators,labels\nx,\"['ann', 'ben']\",\"['yes', 'no']\"\n"
+    assert triples(read("hf", put("b.csv", python)).rows) == [("x", "ann", "yes"), ("x", "ben", "no")]
+
+
+def test_lists_and_counts_of_nobody(put):
+    raw = read("hf", put("a.jsonl", HF_ANONYMOUS))
+    assert raw.rows.columns == ["task", "label"] and raw.rows.height == 4
+    assert raw.notes == ["annotator_labels lists labels of people who are not named"]
+    counts = read("hf", put("b.jsonl", HF_COUNTS))
+    assert counts.rows.rows() == [("x", "yes", 3), ("x", "no", 1), ("y", "yes", 0), ("y", "no", 4)]
+    bare = read("hf", put("c.jsonl", lines({"label_counts": {"a": 1}}, {"label_counts": {"a": 2}})))
+    assert bare.rows["task"].to_list() == ["1", "2"] and bare.notes == [
+        "no column for the task: rows are tasks 1, 2, ..."
+    ]
+
+
+def test_a_map_with_columns_of_zero_and_one(put):
+    map = str(put("map.toml", 'task = "id"\nworker = "rater_id"\nlabel = ["joy", "fear"]\n'))
+    raw = read("hf", put("a.csv", EMOTIONS), map=map)
+    assert triples(raw.rows) == [("c1", "7", "joy"), ("c1", "7", "fear"), ("c1", "8", None), ("c2", "7", "fear")]
+    assert raw.scale == "multilabel" and raw.items.rows() == [("c1", "hi"), ("c2", "yo")]
+    assert raw.workers.rows() == [("7", "31"), ("8", "40")]  # no country
+    with pytest.raises(BadInput, match=r"a.csv, line 3: fear is '2'; expected 0 or 1"):
+        read("hf", put("a.csv", EMOTIONS.replace("0,0", "0,2")), map=map)
+
+
+def test_a_map_with_several_questions(put):
+    map = str(put("map.toml", 'task = "comment_id"\nworker = "annotator_id"\nquestion = ["respect", "insult"]\n'))
+    path = put("a.csv", SPEECH)
+    assert questions(path, map=map) == ["respect", "insult"]
+    assert triples(read("hf", path, map=map, question="insult").rows) == [
+        ("1", "a", "3"),
+        ("1", "b", "1"),
+        ("2", "a", None),
+    ]
+    with pytest.raises(BadCall, match=r"several questions"):
+        read("hf", path, map=map)
+    assert scores(path) == {} and inputs.recognised(path, {"map": map}) == "hf"
+
+
+def test_a_map_with_a_column_that_names_the_question(put):
+    map = str(put("map.toml", 'task = "t"\nworker = "w"\nlabel = "said"\nquestion = "about"\n'))
+    raw = read("hf", put("a.csv", "t,w,said,about\n1,a,x,q1\n1,a,y,q2\n"), map=map, question="q2")
+    assert triples(raw.rows) == [("1", "a", "y")] and raw.where(0)[1] == 3
+
+
+def test_a_map_with_columns_of_counts(put):
+    map = str(put("map.toml", 'task = "t"\nlabel = ["no", "yes"]\n'))
+    assert read("hf", put("a.csv", "t,no,yes\nx,4,1\ny,0,5\n"), map=map).rows.rows()[:2] == [
+        ("x", "no", 4),
+        ("x", "yes", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("map", "message"),
+    [
+        ("task = ", "map.toml: cannot be read"),
+        ('colour = "t"', "colour = 't'; expected task, worker, label and question"),
+        ('label = "zz"', "no column 'zz'"),
+        ('task = "t"', "map.toml: no label"),
+        ('task = "t"\nlabel = "t"', "a column has two roles"),
+        ("task = 3", "task = 3"),
+    ],
+)
+def test_bad_maps(put, map, message):
+    with pytest.raises(BadInput, match=message):
+        read("hf", put("a.csv", "t,w,said\n1,a,x\n"), map=str(put("map.toml", map)))
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({"id": 1, "annotator_ids": [1], "human_labels": [1, 2]}, "2 in human_labels and 1 in annotator_ids"),
+        (
+            {"id": 1, "label_counts": {"a": 0.5, "b": 0.5}},
+            "the count of 'a' is '0.5'; expected whole numbers; soft labels",
+        ),
+        ({"id": 1, "label_counts": {"a": "x"}}, "the count of 'a' is 'x'"),
+        ({"id": 1, "annotator_labels": [{"a": 1}]}, "annotator_labels holds"),
+    ],
+)
+def test_bad_records(put, record, message):
+    with pytest.raises(BadInput, match=message):
+        read("hf", put("a.jsonl", lines(record)))
+
+
+def test_a_plain_table_is_left_to_others(put):
+    path = put("a.csv", "task,worker,label\n1,a,x\n")
+    assert surest(path) == "long" and triples(read("hf", path).rows) == [("1", "a", "x")]
+    assert triples(read("hf", put("a.parquet", parquet({"id": [1], "workers": [["a"]], "labels": [[0.5]]}))).rows) == [
+        ("1", "a", "0.5")
+    ]
