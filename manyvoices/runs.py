@@ -96,7 +96,8 @@ def aggregate_all(
         else:
             if before is not None:
                 say(
-                    f"changed: {len(changes(before, table))} labels, new tasks among them (a folder, -o DIR/, lists them in changes.csv)"
+                    f"changed: {len(changes(before, table))} labels, new tasks among them "
+                    "(a folder, -o DIR/, lists them in changes.csv)"
                 )
             if call.out in (None, "-"):
                 text = None if call.rows else to_csv(table)
