@@ -320,7 +320,7 @@ def resolve(job: str, spelling: str) -> tuple[str, dict[str, Any]]:
         for other, given in about(job, name).also.items():
             if wanted == plain(other):
                 return name, given
-    raise Unknown.name(f"{job} method", spelling, known)
+    raise Unknown.name({"read": "format", "simulate": "strategy"}.get(job, f"{job} method"), spelling, known)
 
 
 def parse(job: str, text: str) -> list[tuple[Method, dict[str, Any]]]:
