@@ -201,7 +201,7 @@ def summary(scores: Scores) -> str:
     return "\n".join(lines)
 
 
-# files -----------------------------------------------------------------------------------------------------------------
+# files ----------------------------------------------------------------------------------------------------------------
 
 
 def place_for(out: str | None) -> Path | None:
@@ -217,6 +217,9 @@ def place_for(out: str | None) -> Path | None:
 
 def save(table: pl.DataFrame, path: Path) -> Path:
     """The table in the form its suffix names."""
-    return put(
-        path, {".csv": table.write_csv, ".parquet": table.write_parquet, ".jsonl": table.write_ndjson}[path.suffix]
-    )
+    write: dict[str, Callable[[Path], object]] = {
+        ".csv": table.write_csv,
+        ".parquet": table.write_parquet,
+        ".jsonl": table.write_ndjson,
+    }
+    return put(path, write[path.suffix])
