@@ -20,6 +20,9 @@ MEASURED = HERE.parent / "benchmarks" / "results" / "which_method.json"
 JOBS = {
     "aggregate": "One label a task from everybody's answers: `manyvoices aggregate DATA -s METHOD`.",
     "read": "Formats that are read: `--from FORMAT` forces one, otherwise the content decides.",
+    "agree": "How far workers agree: `manyvoices agree DATA -s METHOD`; without `-s` all that suit the scale.",
+    "identify": "Who and what is hard to trust: `manyvoices identify DATA -s METHOD`.",
+    "evaluate": "How good predictions are: `manyvoices evaluate PREDICTIONS DATA -s METHOD`.",
     "simulate": "Crowds whose truth is known: `manyvoices simulate OUT -s STRATEGY`.",
 }
 SIDES = {
@@ -59,6 +62,9 @@ def job_page(job: str, methods: list[registry.Method]) -> str:
 def method_page(m: registry.Method) -> str:
     called = {
         "aggregate": [f"manyvoices aggregate DATA -s {m.name}"],
+        "agree": [f"manyvoices agree DATA -s {m.name}"],
+        "identify": [f"manyvoices identify DATA -s {m.name}"],
+        "evaluate": [f"manyvoices evaluate PREDICTIONS DATA -s {m.name}"],
         "simulate": [f"manyvoices simulate OUT -s {m.name}"],
         "read": [f"manyvoices inspect DATA --from {m.name}"],
     }.get(m.job, [])

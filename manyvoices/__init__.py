@@ -6,9 +6,14 @@ __version__ = "0.1.0"
 
 _PUBLIC = {
     "aggregate": "api",
+    "agree": "api",
+    "compare": "api",
     "convert": "api",
+    "evaluate": "api",
+    "identify": "api",
     "inspect": "api",
     "read": "api",
+    "report": "api",
     "simulate": "api",
     "write": "api",
     "Answers": "core.answers",

@@ -13,6 +13,7 @@ from .core.answers import Answers
 from .core.consensus import Consensus
 from .core.dataset import Dataset
 from .core.errors import BadCall, BadInput
+from .core.scores import Scores
 
 
 def read(
@@ -141,6 +142,51 @@ def aggregate(
     return function(place(answers, on), **sides, **(given | about.settle(options)))
 
 
+def agree(source: Any, methods: Any = None, *, by: str | None = None, on: str | None = None, **options: Any) -> Scores:
+    """How far workers agree: every coefficient that suits the scale, or those named; by groups of a column."""
+    from .agreement import agreed
+
+    return agreed(ready(source, on), methods, by=by, **options)
+
+
+def identify(source: Any, methods: Any = None, *, on: str | None = None, **options: Any) -> Scores:
+    """Who and what is hard to trust: scores of workers and tasks.
+
+    consensus takes a method's name, a path, a Consensus or probabilities; gold, probs and truth what `aggregate` takes.
+    """
+    from .identification import identified
+
+    return identified(ready(source, on), methods, **options)
+
+
+def evaluate(prediction: Any, source: Any, metrics: Any = None, *, on: str | None = None, **options: Any) -> Scores:
+    """How good predictions are: against truth, the spread of answers, and what each worker said."""
+    from .evaluation import evaluated
+
+    return evaluated(prediction, ready(source, on), metrics, **options)
+
+
+def compare(source: Any, methods: Any = None, *, on: str | None = None, **options: Any) -> Scores:
+    """Which methods of aggregation predict answers they have not seen; with truth also how often they are right."""
+    from .comparison import compared
+
+    return compared(ready(source, on), methods, **options)
+
+
+def report(source: Any, out: str | Path, runs: Iterable[str | Path] = (), **options: Any) -> list[Path]:
+    """One file that says it all: .html, .md or .json by its name."""
+    from .reporting import reported
+
+    return reported(ready(source, None), Path(out), [Path(run) for run in runs], **options)
+
+
+def ready(source: Any, on: str | None) -> Dataset | Answers:
+    """What a verb works on, its answers placed where they should live."""
+    if isinstance(source, Answers):
+        return place(source, on)
+    return placed(source if isinstance(source, Dataset) else read(source), on)
+
+
 def check_needs(about: registry.Method, answers: Answers) -> None:
     """Refuse, in one place, what a method cannot work with."""
     ordered = answers.scale in ("ordinal", "interval")
@@ -187,7 +233,7 @@ def place(answers: Answers, on: str | None) -> Answers:
     raise BadCall(f"--on {on}: expected threads:N or disk")
 
 
-def placed(data: Dataset, on: str) -> Dataset:
+def placed(data: Dataset, on: str | None) -> Dataset:
     from dataclasses import replace
 
     return data if data.answers is None else replace(data, answers=place(data.answers, on))

@@ -2,98 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import logging
-import os
 import sys
-import traceback
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import click
 
-from . import __version__
+from . import __version__, terminal
 from .core import registry
-from .core.errors import BadCall, BadInput, ManyVoicesError, Unknown
-
-
-class Verbs(click.Group):
-    """Verbs with a guess at the one that was meant."""
-
-    def resolve_command(self, ctx, args):
-        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            raise Unknown.name("verb", args[0], self.list_commands(ctx))
-        return super().resolve_command(ctx, args)
-
-    def list_commands(self, ctx):
-        return list(self.commands)  # in the order of the work, not of the alphabet
-
-
-class Verb(click.Command):
-    """A verb whose further options are those of the method named by -s, and of the reader named by --from."""
-
-    def __init__(self, *args, job: str | None = None, reads: bool = False, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.job, self.reads = job, reads
-
-    def parse_args(self, ctx, args):
-        self.params = [p for p in self.params if not getattr(p, "of_method", False)]
-        extra: dict[str, registry.Option] = {}
-        values = self.first_look(ctx, args)
-        if self.job:
-            ctx.meta["asked"] = registry.parse(
-                self.job, values["strategy"] if values.get("strategy") is not None else self.default_of("strategy")
-            )
-            for method, _ in ctx.meta["asked"]:
-                extra |= {o.name: o for o in method.options if o.name not in extra}
-        if self.reads:
-            known = values.get("format")
-            for name in [registry.resolve("read", known)[0]] if known else registry.names("read"):
-                extra = {o.name: o for o in registry.about("read", name).options} | extra
-        taken = {p.name for p in self.params}
-        self.params += [click_option(o) for o in extra.values() if o.name not in taken]
-        return super().parse_args(ctx, args)
-
-    def first_look(self, ctx, args) -> dict[str, Any]:
-        """What the options every method shares say, before those of the method are known."""
-        parser = self.make_parser(ctx)
-        parser.ignore_unknown_options = True
-        try:
-            values, _, order = parser.parse_args(list(args))
-        except click.UsageError:
-            return {}  # the real look says what is wrong
-        if [p.name for p in order].count("strategy") > 1:
-            raise BadCall("-s is given twice; several methods go into one: -s ds,glad")
-        return values
-
-    def default_of(self, name: str) -> str:
-        return next(p.default for p in self.params if p.name == name)  # type: ignore[return-value]
-
-
-def click_option(option: registry.Option) -> click.Option:
-    names = [option.name, *(other for other in option.also)]
-    if option.type == "bool":
-        flags = [f"--{n.replace('_', '-')}/--no-{n.replace('_', '-')}" for n in names]
-        made = click.Option([flags[0], *flags[1:], option.name], default=None, help=option.help)
-    else:
-        flags = list(dict.fromkeys(f"--{n.replace('_', '-')}" for n in names))
-        kind = (
-            click.Choice(option.choices)
-            if option.choices
-            else {"int": click.INT, "float": click.FLOAT}.get(option.type, click.STRING)
-        )
-        shown = "" if option.default is None else f" [{option.default}]"
-        made = click.Option([*flags, option.name], type=kind, default=None, help=option.help + shown)
-    made.of_method = True  # type: ignore[attr-defined]
-    return made
-
-
-SETTINGS = {
-    "help_option_names": ["-h", "--help"],
-    "token_normalize_func": lambda text: text if len(text) == 1 else text.replace("_", "-").lower(),
-    "max_content_width": 110,
-}
+from .core.errors import BadCall, GateFailed, Unknown
+from .terminal import SETTINGS, Verbs, finish, loaded, of_reader, parted, progress, reading, say, show, tell
 
 
 @click.group(cls=Verbs, context_settings=SETTINGS, invoke_without_command=True)
@@ -107,68 +25,17 @@ def main(ctx):
     manyvoices inspect answers.csv                      what is in an export
     manyvoices aggregate answers.csv -o labels.csv      one label a task (by bcc)
     manyvoices aggregate answers.csv -s ds -h           the options of one method
+    manyvoices report answers.csv -o report.html        one page to send to a colleague
     manyvoices methods                                  every method with a line each
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
 
-def verb(job: str | None = None, reads: bool = False, **more):
-    """A command with the options every verb has."""
-
-    def wrap(function):
-        for option in (
-            click.option("--json", "as_json", is_flag=True, help="Machine-readable result on stdout."),
-            click.option("-q", "--quiet", is_flag=True, help="Nothing on stderr but errors."),
-            click.option("-v", "--verbose", is_flag=True, help="Show the traceback of an error."),
-        ):
-            function = option(function)
-        return main.command(cls=Verb, job=job, reads=reads, context_settings=SETTINGS, **more)(function)
-
-    return wrap
-
-
-def reading(function):
-    """Options of every verb that reads answers."""
-    for option in reversed(
-        (
-            click.option("--from", "format", metavar="FORMAT", help="Read as this format instead of recognising it."),
-            click.option("--classes", metavar="A,B,C", help="The classes; any other label is an error."),
-            click.option(
-                "--scale",
-                type=click.Choice(["nominal", "ordinal", "interval", "multilabel"]),
-                help="What the labels are. [nominal]",
-            ),
-            click.option(
-                "--missing", multiple=True, metavar="TEXT", help="A label that means there is none; may be repeated."
-            ),
-            click.option("--strict", is_flag=True, help="A missing label is an error."),
-            click.option(
-                "--repeats",
-                type=click.Choice(["all", "last", "first", "error"]),
-                default="all",
-                help="Several answers of a worker to a task. [all]",
-            ),
-            click.option("--exclude-workers", metavar="FILE", help="Leave out the workers listed, one a line."),
-            click.option("--map-labels", metavar="FILE", help="Rename labels: CSV with the columns from,to."),
-            click.option(
-                "--classes-limit", type=int, default=65_536, help="Refuse more different labels than this. [65536]"
-            ),
-            click.option("--hash-workers", is_flag=True, help="Replace worker ids by a keyed hash."),
-            click.option("--hash-key", metavar="KEY", help="Key of that hash; random if not given."),
-            click.option(
-                "--on", metavar="WHERE", help="Where the answers live: threads:N or disk. [threads, all cores]"
-            ),
-        )
-    ):
-        function = option(function)
-    return function
-
-
 # verbs -----------------------------------------------------------------------------------------------------------------------
 
 
-@verb()
+@main.verb()
 @click.option("-o", "--out", default="manyvoices-demo", help="Folder to write. [manyvoices-demo]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the simulated crowd. [0]")
 def demo(out, seed, **common):
@@ -183,7 +50,7 @@ def demo(out, seed, **common):
     finish("demo", result, seed=seed, common=common, plain=lambda: click.echo(result["report"]))
 
 
-@verb(reads=True)
+@main.verb(reads=True)
 @click.argument("data")
 @reading
 def inspect(data, format, on, **options):
@@ -201,7 +68,7 @@ def inspect(data, format, on, **options):
     finish("inspect", found, input=data, common=common, notes=found["messages"], plain=lambda: show(found))
 
 
-@verb(reads=True)
+@main.verb(reads=True)
 @click.argument("data")
 @click.argument("out")
 @click.option("--to", metavar="FORMAT", help="Format to write. [long for a table's suffix, else native]")
@@ -234,7 +101,7 @@ def convert(data, out, to, format, on, **options):
     )
 
 
-@verb(job="simulate")
+@main.verb("simulate")
 @click.argument("out")
 @click.option(
     "-s",
@@ -281,7 +148,7 @@ def simulate(out, strategy, **options):
     )
 
 
-@verb(job="aggregate", reads=True)
+@main.verb("aggregate", reads=True)
 @click.argument("data")
 @click.option(
     "-s",
@@ -363,7 +230,149 @@ def aggregate(data, strategy, out, format, on, **options):
     )
 
 
-@verb()
+@main.verb("agree", reads=True, gates=True)
+@click.argument("data")
+@click.option(
+    "-s", "--strategy", help='Coefficient, or several: alpha, "cohen[weights=linear],icc". [all that suit the scale]'
+)
+@click.option("--by", metavar="COLUMN", help="Also for each group: a column of the answers, items or workers.")
+@click.option("-o", "--out", help="X.csv, X.parquet, X.jsonl, a folder DIR/, or - for stdout. [-]")
+@reading
+def agree(data, strategy, out, format, on, **options):
+    """How far workers agree: for the data set, its classes, groups of tasks, and pairs of workers.
+
+    \b
+    manyvoices agree answers.csv
+    manyvoices agree answers.csv -s alpha --min-alpha 0.6           exit code 4 below it
+    manyvoices agree answers.csv -s cohen --pairs --by batch -o agreement.csv
+    """
+    from .agreement import agreed
+
+    scored("agree", data, strategy, out, format, on, options, {"by": None}, agreed)
+
+
+@main.verb("identify", reads=True, gates=True)
+@click.argument("data")
+@click.option("-s", "--strategy", help="Score, or several: skill, spam_or_dissent, difficulty. [those that apply]")
+@click.option("--consensus", metavar="FILE|METHOD", help="What is held to be true: a label table, or a method. [bcc]")
+@click.option("--gold", metavar="FILE", help="Known truth of some tasks: columns task,label.")
+@click.option("--probs", metavar="FILE", help="Out-of-sample class probabilities: columns task,p:CLASS.")
+@click.option("-o", "--out", help="X.csv, X.parquet, X.jsonl, a folder DIR/, or - for stdout. [-]")
+@reading
+def identify(data, strategy, out, format, on, **options):
+    """Who and what is hard to trust: scores of workers and of tasks, with intervals.
+
+    \b
+    manyvoices identify answers.csv -s skill
+    manyvoices identify answers.csv -s spam_or_dissent -o workers.csv
+    manyvoices identify answers.csv -s another_vote                 where one more answer helps most
+    """
+    from .identification import identified
+
+    scored(
+        "identify",
+        data,
+        strategy,
+        out,
+        format,
+        on,
+        options,
+        {"consensus": None, "gold": None, "probs": None},
+        identified,
+    )
+
+
+@main.verb("evaluate", reads=True, gates=True)
+@click.argument("predictions")
+@click.argument("data")
+@click.option("-s", "--strategy", help="Score, or several: accuracy, macro_f1, log_loss, ece. [those that apply]")
+@click.option("--split", help="Which tasks: train, dev, test or all. [test where there are splits]")
+@click.option("--by", metavar="COLUMN", help="Also for each group: a column of the items or workers.")
+@click.option("-o", "--out", help="X.csv, X.parquet, X.jsonl, a folder DIR/, or - for stdout. [-]")
+@reading
+def evaluate(predictions, data, strategy, out, format, on, **options):
+    """How good PREDICTIONS (labels.csv, predictions.csv or a folder with one) are, held against DATA.
+
+    \b
+    manyvoices evaluate labels.csv data/
+    manyvoices evaluate predictions.csv data/ -s accuracy,ece --split all --min-accuracy 0.8
+    """
+    from .evaluation import evaluated
+
+    def work(dataset, asked, **given):
+        return evaluated(Path(predictions), dataset, asked, **given)
+
+    scored("evaluate", data, strategy, out, format, on, options, {"split": None, "by": None}, work, [predictions])
+
+
+@main.verb("aggregate", reads=True, options=False, gates=True)
+@click.argument("data")
+@click.option(
+    "-s",
+    "--strategy",
+    default="mv,wawa,onecoin,ds,glad,mace,bcc",
+    help="Methods of aggregation. [mv,wawa,onecoin,ds,glad,mace,bcc]",
+)
+@click.option("--rounds", type=click.IntRange(min=1), default=5, help="How often answers are hidden. [5]")
+@click.option("--hide", type=float, default=0.1, help="The share of answers hidden each time. [0.1]")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="For the choice of what is hidden. [0]")
+@click.option("-o", "--out", help="X.csv, X.parquet, X.jsonl, a folder DIR/, or - for stdout. [-]")
+@reading
+def compare(data, strategy, out, format, on, **options):
+    """Which methods of aggregation predict answers that were hidden from them; with truth also how often they are right.
+
+    \b
+    manyvoices compare answers.csv
+    manyvoices compare answers.csv -s mv,bcc,"ds[smoothing=0.1]" --rounds 10
+    """
+    from .comparison import compared
+
+    scored("compare", data, strategy, out, format, on, options, {"rounds": 5, "hide": 0.1, "seed": 0}, compared)
+
+
+@main.verb(reads=True)
+@click.argument("data")
+@click.argument("runs", nargs=-1)
+@click.option("-o", "--out", default="report.html", help="X.html, X.md or X.json. [report.html]")
+@click.option("-s", "--strategy", default="bcc", help="The method whose labels the report shows. [bcc]")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="For draws and samples. [0]")
+@reading
+def report(data, runs, out, strategy, seed, format, on, **options):
+    """One file that says it all about DATA (and about RUN folders of aggregate): it opens offline in any browser.
+
+    \b
+    manyvoices report answers.csv -o report.html
+    manyvoices report answers.csv result/ -o report.md
+    """
+    from . import api
+    from .reporting import reported
+
+    common, options = parted(options)
+    dataset = loaded(data, format, None, options)
+    with progress(common):
+        files = reported(
+            api.placed(dataset, on),
+            Path(out),
+            [Path(run) for run in runs],
+            source=Path(data),
+            method=strategy,
+            seed=seed,
+        )
+    tell(common, dataset)
+    finish(
+        "report",
+        [str(f) for f in files],
+        seed=seed,
+        input=data,
+        options={"strategy": strategy, "runs": list(runs)},
+        common=common,
+        notes=dataset.messages,
+        files=files,
+        plain=lambda: click.echo(str(files[0].resolve())),
+    )
+
+
+@main.verb()
 @click.argument("job", required=False)
 def methods(job, **common):
     """Every method with a line each.
@@ -394,7 +403,7 @@ def methods(job, **common):
     finish("methods", rows, common=common, plain=plain)
 
 
-@verb()
+@main.verb()
 @click.argument("suite")
 @click.option("-o", "--out", help="JSON lines to write. [benchmarks/results/SUITE.jsonl]")
 @click.option("--only", help="Run only cells whose name holds this text.")
@@ -412,214 +421,47 @@ def bench(suite, out, only, limit, **common):
     finish("bench", rows, common=common, plain=lambda: None)
 
 
-# what the verbs share --------------------------------------------------------------------------------------------------------
+def scored(command, data, strategy, out, format, on, options, own, work, more=()) -> None:
+    """Scores of a verb on stdout or in a file, what they say on stderr, and the gates."""
+    from . import api, scoring
+    from .runs import fingerprints, write_manifest
 
-
-def parted(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    common = {name: options.pop(name) for name in ("as_json", "quiet", "verbose")}
-    return common, options
-
-
-def of_reader(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if name not in RULES}
-
-
-class Lines(logging.Handler):
-    """What the library logs, as lines on stderr."""
-
-    def emit(self, record):
-        click.echo(record.getMessage(), err=True)
-
-
-def loaded(data: str, format: str | None, on: str | None, options: dict[str, Any]):
-    """DATA with the reading options as the command line spells them."""
-    from . import api
-    from .inputs import frame, from_stdin
-
-    source = from_stdin(sys.stdin.buffer.read()) if data == "-" else Path(data)
-    if options.get("classes") is not None:
-        options["classes"] = [part.strip() for part in options["classes"].split(",") if part.strip()]
-    if options.get("exclude_workers") is not None:
-        options["exclude_workers"] = lines_of(Path(options["exclude_workers"]))
-    else:
-        options.pop("exclude_workers", None)
-    if options.get("map_labels") is not None:
-        table, file = frame(Path(options["map_labels"]))
-        if table.width < 2:
-            raise BadInput("one column", file=file, expected="two columns: from,to")
-        options["map_labels"] = dict(
-            zip(table[table.columns[0]].to_list(), table[table.columns[1]].to_list(), strict=True)
-        )
-    rules = {name: options.pop(name) for name in list(options) if name in RULES and options[name] is not None}
-    rest = {name: value for name, value in options.items() if value is not None and name not in RULES}
-    try:
-        return api.read(source, format, on=on, **rules, **rest)
-    except BadInput as problem:
-        if data == "-" and problem.file is not None:
-            raise BadInput(
-                problem.message, file="stdin", line=problem.line, value=problem.value, expected=problem.expected
-            ) from None
-        raise
-
-
-RULES = (
-    "classes",
-    "missing",
-    "strict",
-    "repeats",
-    "scale",
-    "exclude_workers",
-    "map_labels",
-    "hash_workers",
-    "hash_key",
-    "classes_limit",
-)
-
-
-def lines_of(path: Path) -> list[str]:
-    try:
-        texts = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(
-            f"cannot be read ({getattr(error, 'strerror', None) or error})", file=path, expected="one worker a line"
-        ) from None
-    return [text for text in texts if text and text != "worker"]
-
-
-def say(common: dict[str, Any]):
-    return (lambda text: None) if common["quiet"] else lambda text: click.echo(text, err=True)
-
-
-def tell(common: dict[str, Any], dataset) -> None:
-    """On stderr: what a user should know about the reading."""
-    for message in dataset.messages:
-        say(common)(f"note: {message}")
-    if dataset.dropped:
-        say(common)("left out: " + ", ".join(f"{n} rows ({reason})" for reason, n in dataset.dropped.items()))
-
-
-def show(found: dict[str, Any]) -> None:
-    """A dict as lines of text."""
-    for name, value in found.items():
-        name = name.replace("_", " ")
-        if isinstance(value, dict):
-            value = (
-                ", ".join(f"{k} {v}" for k, v in list(value.items())[:20]) + (", ..." if len(value) > 20 else "")
-                or "none"
-            )
-        elif isinstance(value, list):
-            if name == "messages":
-                for text in value:
-                    click.echo(f"note: {text}")
-                continue
-            value = ", ".join(map(str, value[:20])) or "none"
-        elif isinstance(value, float):
-            value = f"{value:.4g}"
-        click.echo(f"{name + ':':28}{'none' if value is None else value}")
-
-
-def finish(
-    command: str,
-    result: Any,
-    *,
-    common: dict[str, Any],
-    plain=None,
-    seed: int | None = None,
-    input: str | None = None,
-    options: dict[str, Any] | None = None,
-    notes: list[str] | None = None,
-    files: list | None = None,
-) -> None:
-    """The result on stdout: as JSON, or in the words of the verb."""
-    if common["as_json"]:
-        click.echo(
-            json.dumps(
-                {
-                    "command": command,
-                    "version": __version__,
-                    "seed": seed,
-                    "input": input,
-                    "options": options or {},
-                    "result": result,
-                    "notes": notes or [],
-                    "files": [str(f) for f in files or []],
-                },
-                ensure_ascii=False,
-                default=float,
-            )
-        )
-    elif plain is not None:
-        plain()
-
-
-def progress(common: dict[str, Any]):
-    """A bar with what is being maximised and the time left, on a terminal only."""
-    from contextlib import nullcontext
-
-    if common["quiet"] or common["as_json"] or not sys.stderr.isatty():
-        return nullcontext()
-    from .progress import bar
-
-    return bar()
-
-
-# the door --------------------------------------------------------------------------------------------------------------------
+    common, options = parted(options)
+    meta = click.get_current_context().meta
+    place = scoring.place_for(out)
+    record = {name: value for name, value in options.items() if value not in (None, False, ())}
+    given = {name: options.pop(name) for name in own if name in options}
+    went_in = [*more, *(given[name] for name in ("gold", "probs") if given.get(name) is not None)]
+    every = meta["asked"] or [(registry.about(command, name), {}) for name in registry.names(command)]
+    known = {o.name for method, _ in every for o in method.options} if command != "compare" else set()
+    given |= {name: value for name, value in options.items() if name in known and value is not None}
+    dataset = loaded(data, format, None, {name: value for name, value in options.items() if name not in known})
+    with progress(common):
+        scores = work(api.placed(dataset, on), meta["asked"], **given)
+    tell(common, dataset)
+    if common["as_json"] or place is not None:
+        say(common)(scoring.summary(scores))
+    files = [] if place is None else [scoring.save(scores, place)]
+    if place is not None and scoring.is_folder(place):
+        method = [method.name for method, _ in meta["asked"] or []]
+        files.append(write_manifest(place, [command, *method], record, fingerprints(Path(data), went_in), {}))
+    finish(
+        command,
+        scores.to_polars().to_dicts(),
+        seed=given.get("seed"),
+        input=data,
+        options=record,
+        common=common,
+        notes=dataset.messages,
+        files=files,
+        plain=(lambda: sys.stdout.write(scoring.shown(scores).write_csv())) if place is None else None,
+    )
+    if missed := scoring.failed(command, scores, meta["gates"]):
+        raise GateFailed("; ".join(missed))
 
 
 def run(args: list[str] | None = None) -> int:
-    """The command line with one line an error and the exit codes of the contract."""
-    args = sys.argv[1:] if args is None else args
-    log, lines = logging.getLogger("manyvoices"), Lines()
-    if "-q" not in args and "--quiet" not in args:
-        log.addHandler(lines)
-        log.setLevel(logging.INFO)
-    code, error, raised = 0, "", None
-    facts: dict[str, Any] = {}
-    try:
-        main.main(args, prog_name="manyvoices", standalone_mode=False)
-        sys.stdout.flush()
-    except click.exceptions.Exit as done:
-        code = done.exit_code
-    except (BrokenPipeError, SystemExit):  # whoever read our output has seen enough; click makes a SystemExit of that
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except BaseException as problem:
-        raised = problem
-        code, error, facts = told(problem)
-    finally:
-        log.removeHandler(lines)
-    if error:
-        if "-v" in args or "--verbose" in args:
-            traceback.print_exception(raised)
-        line = " ".join(error.splitlines())
-        if "--json" in args:
-            names = ("file", "line", "value", "expected")
-            where = {name: facts.get(name) if name == "line" else text_or_none(facts.get(name)) for name in names}
-            print(json.dumps({"error": {"code": code, "message": line, **where}}, ensure_ascii=False), file=sys.stderr)
-        else:
-            print(f"manyvoices: {line}", file=sys.stderr)
-    return code
-
-
-def told(problem: BaseException) -> tuple[int, str, dict[str, Any]]:
-    """Exit code, one line, and where in the data it happened."""
-    match problem:
-        case click.UsageError():
-            where = f" {problem.ctx.info_name}" if problem.ctx and problem.ctx.parent else ""
-            return 2, f"{problem.format_message()} (manyvoices{where} -h shows what there is)", {}
-        case KeyboardInterrupt() | click.Abort():
-            return 130, "interrupted", {}
-        case ManyVoicesError():
-            return problem.code, str(problem), vars(problem)
-        case MemoryError():
-            return 1, "out of memory: use --on disk, or a method with one row a worker (onecoin, wawa, mace)", {}
-        case OSError():
-            return 1, f"{problem.filename or ''}: {problem.strerror or problem}".lstrip(": "), {}
-        case _:  # a defect of ours: still one line, and how to see more
-            return 1, f"unexpected {type(problem).__name__}: {problem} (-v shows where; please report it)", {}
-
-
-def text_or_none(value: Any) -> str | None:
-    return None if value is None else str(value)
+    return terminal.run(main, args)
 
 
 def entry() -> None:

@@ -61,6 +61,12 @@ class Unknown(ManyVoicesError, LookupError):
         return cls(f"no {kind} called {given!r}.{hint} Known: {', '.join(known) or 'none'}")
 
 
+class GateFailed(ManyVoicesError):
+    """A score does not meet what --min-SCORE or --max-SCORE asks."""
+
+    code = 4
+
+
 class NotWritable(ManyVoicesError, OSError):
     """The output cannot be written."""
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 COLUMNS = ("score", "of", "name", "other", "group", "value", "low", "high", "n", "note")
+NUMBERS = ("value", "low", "high", "n")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +40,25 @@ class Scores:
     def __len__(self) -> int:
         return len(self.name)
 
+    def column(self, name: str) -> Any:
+        """One column at full length: a list of texts or an array of numbers."""
+        given, rows = getattr(self, name), len(self)
+        if name in NUMBERS:
+            return (
+                np.zeros(rows, np.int64)
+                if given is None and name == "n"
+                else np.full(rows, np.nan)
+                if given is None
+                else given
+            )
+        return [given] * rows if isinstance(given, str) else list(given)
+
+    def where(self, mask: np.ndarray) -> Scores:
+        """The rows a mask or list of places chooses."""
+        at = np.arange(len(self))[mask]
+        columns: dict[str, Any] = {name: self.column(name) for name in COLUMNS}
+        return Scores(**{name: c[at] if name in NUMBERS else [c[i] for i in at] for name, c in columns.items()})
+
     def to_polars(self) -> pl.DataFrame:
         import polars as pl
 
@@ -57,3 +77,47 @@ def _column(pl, name: str, given: Any, rows: int):
         return pl.Series(name, [None] * rows if given is None else np.asarray(given), pl.Int64)
     texts = [given] * rows if isinstance(given, str) else given.to_list() if isinstance(given, Names) else list(given)
     return pl.Series(name, texts, pl.String)
+
+
+def one(name: str, note: str, of: str = "dataset") -> Scores:
+    """A row that says why there is no value."""
+    return table(name, of=[of], names=[""], value=np.array([np.nan]), n=np.zeros(1, np.int64), note=[note])
+
+
+def table(
+    name: str,
+    *,
+    of: Sequence[str],
+    names: Sequence[str],
+    value: np.ndarray,
+    low: np.ndarray | None = None,
+    high: np.ndarray | None = None,
+    n: np.ndarray,
+    note: Sequence[str],
+    other: Sequence[str] | None = None,
+) -> Scores:
+    rows = len(value)
+    missing = np.full(rows, np.nan)
+    return Scores(
+        [name] * rows,
+        of,
+        names,
+        value,
+        missing if low is None else low,
+        missing.copy() if high is None else high,
+        n,
+        note,
+        [""] * rows if other is None else other,
+        [""] * rows,
+    )
+
+
+def joined(parts: Sequence[Scores], groups: Sequence[str] | None = None) -> Scores:
+    """Tables one below the other; `groups` names the group each of them is about."""
+    columns: dict[str, Any] = {name: [] for name in COLUMNS}
+    for at, part in enumerate(parts):
+        for name in COLUMNS:
+            columns[name].append(part.column(name) if name != "group" or groups is None else [groups[at]] * len(part))
+    for name, held in columns.items():
+        columns[name] = np.concatenate(held) if name in NUMBERS and held else [text for piece in held for text in piece]
+    return Scores(**columns)

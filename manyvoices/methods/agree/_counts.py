@@ -16,9 +16,10 @@ import numpy as np
 
 from ...core.answers import Answers, Shard
 from ...core.fold import by_task, whole
-from ...core.scores import Scores
-from . import _pairs, _resample
-from ._table import ALIKE, joined, lacks, one, table
+from ...core.scores import Scores, joined, one, table
+from ...kernels import resample
+from . import _pairs
+from ._lacks import ALIKE, lacks
 
 MANY = 200  # classes: above this many there is no row for each
 
@@ -183,7 +184,7 @@ def step(shard: Shard, params: Look) -> Sums:
         np.multiply(votes if params.margin == "several" else share, several[:, None], out=margin)
     if params.each_class:
         np.multiply(share * (1 - share), 2 * spread[:, None], out=columns[:, 2 + votes.shape[1] :])
-    return Sums(_resample.grouped(columns, params.group, params.groups), votes.sum(axis=0), int(several.sum()))
+    return Sums(resample.grouped(columns, params.group, params.groups), votes.sum(axis=0), int(several.sum()))
 
 
 @dataclass(frozen=True)
@@ -234,7 +235,7 @@ def pooled(
         return one(name, why)
     K = len(answers.classes)
     each_class = classes and 2 <= K <= MANY
-    group, groups, units = _resample.groups(answers, 2 + 2 * K, seed, least=1 if what.margin == "all" else 2)
+    group, groups, units = resample.groups(answers, 2 + 2 * K, seed, least=1 if what.margin == "all" else 2)
     found = answers.fold(step, Look(what.distance, group, groups, what.weigh, what.margin, each_class))
     rows = [dataset_and_classes(answers, name, what, found, units, bootstrap, seed, note)]
     if pairs:
@@ -249,7 +250,7 @@ def dataset_and_classes(
         return one(name, "not defined because no task has two answers")
     with np.errstate(invalid="ignore", divide="ignore"):
         value = what(found.sums.sum(axis=0)[None])[0]
-        low, high, why = _resample.bootstrap(found.sums, what, value, units, bootstrap, seed)
+        low, high, why = resample.bootstrap(found.sums, what, value, units, bootstrap, seed)
     return finished(answers, name, value, low, high, why, found.several, found.said, note)
 
 

@@ -19,8 +19,9 @@ import numpy as np
 from ...core.answers import Answers, Shard
 from ...core.fold import by_task, whole
 from ...core.names import Names
+from ...kernels import resample
 from ...kernels.numbers import values
-from . import _pairs, _resample
+from . import _pairs
 from ._pairs import Kept, Pile, met_kept, summed
 
 
@@ -133,7 +134,7 @@ def step(shard: Shard, params: Look) -> Sums:
         columns[:, 2] += shard.per_task(x**2)
         columns[:, 3 + q] = total
     columns *= several[:, None]
-    return Sums(_resample.grouped(columns, params.group, params.groups))
+    return Sums(resample.grouped(columns, params.group, params.groups))
 
 
 def alphas(sums: np.ndarray) -> np.ndarray:

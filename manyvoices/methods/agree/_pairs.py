@@ -15,10 +15,11 @@ from scipy.sparse import csr_array
 
 from ...core.answers import Answers, Shard
 from ...core.fold import by_task, by_worker, whole
-from ...core.scores import Scores
-from . import _counts, _resample
-from ._resample import normal
-from ._table import joined, lacks, one, table
+from ...core.scores import Scores, joined, one, table
+from ...kernels import resample
+from ...kernels.resample import normal
+from . import _counts
+from ._lacks import lacks
 
 CHUNK = 1 << 20  # pairs of answers looked at in one go
 FEW = 20_000  # pairs of answers: up to these many a mean over pairs is resampled itself
@@ -337,7 +338,7 @@ def mean(
         return joined([*parts, one(name, none_met(min_common), of="pair")] if pairs else parts)
     each_class = 2 <= K <= MANY
     few = kept.met <= FEW
-    group, groups, units = _resample.groups(answers, 1 + K, seed, least=2)
+    group, groups, units = resample.groups(answers, 1 + K, seed, least=2)
     found = answers.fold(cells, replace(kept, group=group) if few else kept)
     key, weight = found.cells.settled()
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -351,7 +352,7 @@ def mean(
         value = means(w)
         if few:
             units = len(by_group) if units == groups else found.tasks
-            low, high, why = _resample.bootstrap(
+            low, high, why = resample.bootstrap(
                 by_group,
                 lambda drawn: np.array([means(worked(t, x, distance, chance, each_class=each_class)) for x in drawn]),
                 value,

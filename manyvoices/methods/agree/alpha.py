@@ -27,10 +27,11 @@ import numpy as np
 
 from ...core.answers import Answers
 from ...core.errors import BadCall
-from ...core.scores import Scores
-from . import _numbers, _pairs, _resample
+from ...core.scores import Scores, joined, one, table
+from ...kernels import resample
+from . import _numbers, _pairs
 from ._counts import Chance, Distance, Pooled, check, pooled, said
-from ._table import ALIKE, joined, lacks, one, table
+from ._lacks import ALIKE, lacks
 
 
 def alpha(
@@ -125,11 +126,11 @@ def of_numbers(
         rank = _numbers.ranks(known, n)
     low = seen.ends.positive if kind == "ratio" else seen.ends.low
     at = _numbers.Coordinates(kind, low if np.isfinite(low) else 1.0, seen.ends.high, steps, known, rank)
-    group, groups, units = _resample.groups(answers, 3 + at(np.zeros(1)).shape[1], seed, least=2)
+    group, groups, units = resample.groups(answers, 3 + at(np.zeros(1)).shape[1], seed, least=2)
     found = answers.fold(_numbers.step, _numbers.Look(at, group, groups)).sums
     with np.errstate(invalid="ignore", divide="ignore"):
         value = _numbers.alphas(found.sum(axis=0)[None])[0]
-        low_, high, why = _resample.bootstrap(found, _numbers.alphas, value, units, bootstrap, seed)
+        low_, high, why = resample.bootstrap(found, _numbers.alphas, value, units, bootstrap, seed)
     if np.isnan(value[0]):
         value, low_, high, why = np.ones(1), np.full(1, np.nan), np.full(1, np.nan), [ALIKE]
     rows = [

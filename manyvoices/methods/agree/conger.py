@@ -25,10 +25,11 @@ import numpy as np
 
 from ...core.answers import Answers, Shard
 from ...core.fold import by_task, by_worker, whole
-from ...core.scores import Scores
-from . import _counts, _pairs, _resample
+from ...core.scores import Scores, joined, one
+from ...kernels import resample
+from . import _counts, _pairs
 from ._counts import Chance, Distance, coefficient, distance
-from ._table import joined, lacks, one
+from ._lacks import lacks
 
 CELLS = 4_000_000  # groups of tasks times workers times classes: up to these many the whole coefficient is resampled
 
@@ -62,7 +63,7 @@ def conger(
         return one("conger", why)
     K, W = len(answers.classes), len(answers.workers)
     d = distance(weights, K)
-    group, groups, units = _resample.groups(answers, 2 + 2 * K, seed)
+    group, groups, units = resample.groups(answers, 2 + 2 * K, seed)
     few = groups * W * K <= CELLS
     each = 2 <= K <= _counts.MANY
     look = Look(d, group, groups, "task", "all", each, few, W)
@@ -148,7 +149,7 @@ def dataset_and_classes(
         both = np.concatenate([found.sums.sum(axis=0), found.habits.ravel()])
         value = values(both[None])[0]
         if look.few:
-            low, high, why = _resample.bootstrap(
+            low, high, why = resample.bootstrap(
                 np.hstack([found.sums, found.apart]), values, value, units, bootstrap, seed
             )
         else:
@@ -201,7 +202,7 @@ def effects(shard: Shard, params: Effects) -> Moved:
             @ params.always
         )
     moved += params.observed / params.room**2 * chance
-    return Moved(_resample.grouped(np.where(np.isfinite(moved), moved, 0.0), params.group, params.groups))
+    return Moved(resample.grouped(np.where(np.isfinite(moved), moved, 0.0), params.group, params.groups))
 
 
 def jackknifed(
@@ -238,6 +239,6 @@ def jackknifed(
     how = f"interval: infinitesimal jackknife over {units} tasks" + (
         "" if units == look.groups else f" in {look.groups} random groups"
     )
-    return *_resample.normal(value, error, least=-1.0), [
+    return *resample.normal(value, error, least=-1.0), [
         how if e > 1e-12 else "no interval: no task differs from the others" for e in error
     ]

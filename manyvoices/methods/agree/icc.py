@@ -27,11 +27,12 @@ import numpy as np
 
 from ...core.answers import Answers, Shard
 from ...core.fold import by_task, by_worker, whole
-from ...core.scores import Scores
+from ...core.scores import Scores, joined, one, table
+from ...kernels import resample
 from ...kernels.numbers import values
-from . import _numbers, _pairs, _resample
+from . import _numbers, _pairs
 from ._counts import check
-from ._table import joined, lacks, one, table
+from ._lacks import lacks
 
 
 def icc(
@@ -134,7 +135,7 @@ def step(shard: Shard, params: Look) -> Sums:
     columns = np.column_stack([m > 0, m, m**2, total, total * mean, within])
     held = m[m > 0]
     return Sums(
-        _resample.grouped(columns, params.group, params.groups),
+        resample.grouped(columns, params.group, params.groups),
         _numbers.Ends(float(held.min(initial=np.inf)), float(held.max(initial=-np.inf)), np.inf),
     )
 
@@ -156,7 +157,7 @@ class OneWay:
 
 
 def by_task_only(answers: Answers, scale: Numbers, average: bool, bootstrap: int, seed: int, note: str) -> Scores:
-    group, groups, units = _resample.groups(answers, 6, seed)
+    group, groups, units = resample.groups(answers, 6, seed)
     found = answers.fold(step, Look(scale, group, groups))
     sums = found.sums.sum(axis=0)
     n, N = sums[:2]
@@ -171,7 +172,7 @@ def by_task_only(answers: Answers, scale: Numbers, average: bool, bootstrap: int
             msr, msw, k = (float(x[0]) for x in mean_squares(sums[None]))
             *ends, why = exact(msr, msw, int(n) - 1, int(n * (k - 1) + 0.5), round(k), average)
         else:
-            *ends, (why,) = _resample.bootstrap(found.sums, OneWay(average), value, units, bootstrap, seed)
+            *ends, (why,) = resample.bootstrap(found.sums, OneWay(average), value, units, bootstrap, seed)
     low, high = (np.reshape(np.array(end, float), 1) for end in ends)
     return table(
         "icc",
@@ -198,7 +199,7 @@ def exact(top: float, bottom: float, free: int, rest: int, k: int, average: bool
 def f_quantile(a: float, b: float) -> float:
     from scipy.special import fdtri
 
-    return float(fdtri(a, b, (1 + _resample.LEVEL) / 2))
+    return float(fdtri(a, b, (1 + resample.LEVEL) / 2))
 
 
 # forms 2 and 3 --------------------------------------------------------------------------------------------------------

@@ -6,9 +6,15 @@ import pytest
 from crowds import crowd
 
 import manyvoices as mv
-from manyvoices.agreement import agreed, failed, summary
+from manyvoices.agreement import agreed
 from manyvoices.core.errors import BadCall, BadInput, ManyVoicesError, Unknown
 from manyvoices.engines.disk import stored
+from manyvoices.scoring import failed as failed_
+from manyvoices.scoring import summary
+
+
+def failed(scores, gates):
+    return failed_("agree", scores, gates)
 
 
 @pytest.fixture

@@ -19,7 +19,8 @@ from manyvoices.core.answers import Answers, Here
 from manyvoices.core.errors import BadCall, Unknown
 from manyvoices.core.names import Names
 from manyvoices.engines.disk import stored
-from manyvoices.methods.agree import _pairs, _resample
+from manyvoices.kernels import resample
+from manyvoices.methods.agree import _pairs
 
 NAMES = registry.names("agree")
 SCALES = ("nominal", "ordinal", "interval")
@@ -115,7 +116,7 @@ def test_many_tasks_give_the_interval_of_few_shrunk(name, scale, monkeypatch):
     """Above a thousand tasks the spread comes from groups of tasks (or first-order effects): as wide as the bootstrap proper."""
     answers = crowd(4, tasks=900, workers=5).answers(scale)
     plain = fit(name, answers)
-    monkeypatch.setattr(_resample, "GROUPS", 400)
+    monkeypatch.setattr(resample, "GROUPS", 400)
     monkeypatch.setattr(_pairs, "FEW", 0)
     dealt = fit(name, answers)
     assert "400 random groups" in dealt.note[0] or "jackknife" in dealt.note[0] or name == "icc"

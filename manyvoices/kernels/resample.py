@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...core.answers import Answers
+from ..core.answers import Answers
 
 GROUPS, CELLS = 1_000, 20_000_000
 LEVEL = 0.95
