@@ -98,7 +98,7 @@ def answers_of(
     answers = Answers.from_codes(
         task, worker, label, tasks=task_names, workers=worker_names, classes=classes, scale=scale, count=count
     )
-    extra = [name for name in rows.columns if name not in ("task", "worker", "label", "count")]
+    extra = [name for name in rows.columns if name not in ("task", "worker", "label", "count", raw.together)]
     if not extra:
         return answers, None
     order = np.lexsort((label, worker if worker is not None else np.zeros(len(rows)), task))
@@ -148,11 +148,17 @@ def without_missing(rows: pl.DataFrame, raw: Raw, rules: Rules, dropped: dict) -
 
 
 def one_each(rows: pl.DataFrame, raw: Raw, rules: Rules, dropped: dict, messages: list) -> pl.DataFrame:
-    """Several answers of a worker to a task."""
-    pair = ["task", "worker"]
-    distinct = rows.select(pl.struct(pair).n_unique()).item() if rules.repeats != "all" else None
-    if rules.repeats == "error" and distinct != len(rows):
-        again = raw.rows.with_row_index("row at").filter(pl.struct(pair).is_duplicated())
+    """Several answers of a worker to a task, where an answer may be several rows."""
+    if rules.repeats == "all":
+        return rows
+    pair, known = ["task", "worker"], raw.together
+    by = pair if known is None or known in pair else [*pair, known]
+    one = rows if known is None else rows.unique(by, keep="first", maintain_order=True)
+    distinct = one.select(pl.struct(pair).n_unique()).item()
+    if rules.repeats == "error" and distinct != len(one):
+        again = raw.rows.with_row_index("row at")
+        again = again if known is None else again.unique(by, keep="first", maintain_order=True)
+        again = again.filter(pl.struct(pair).is_duplicated())
         task, worker = again["task"][0], again["worker"][0]
         second = again.filter((pl.col("task") == task) & (pl.col("worker") == worker))["row at"][1]
         raise BadInput(
@@ -161,8 +167,9 @@ def one_each(rows: pl.DataFrame, raw: Raw, rules: Rules, dropped: dict, messages
             value=worker,
             expected="one answer each (or --repeats all, first or last)",
         )
-    if rules.repeats in ("first", "last") and distinct != len(rows):
-        kept = rows.unique(pair, keep=rules.repeats, maintain_order=True)  # type: ignore[arg-type]
+    if rules.repeats in ("first", "last") and distinct != len(one):
+        kept = one.unique(pair, keep=rules.repeats, maintain_order=True)  # type: ignore[arg-type]
+        kept = kept if known is None else rows.join(kept, on=by, how="semi", maintain_order="left")
         dropped[f"repeated, not the {rules.repeats}"] = len(rows) - len(kept)
         return kept
     return rows

@@ -20,6 +20,7 @@ class Raw:
 
     rows     task, worker, label as String columns in file order (label may be Float64 on an interval scale);
              `count` (Int64) where rows are counts; no worker column where the export names nobody. Further columns are notes.
+    together a column of `rows`: rows of a worker and task that are equal in it are several labels of one answer.
     truth    task, label.
     items    task and its content columns (text, premise, hypothesis, image, ...).
     workers  worker and its attributes.
@@ -37,6 +38,7 @@ class Raw:
     worker_ids: list[str] = field(default_factory=list)
     classes: list[str] | None = None
     scale: str = "nominal"
+    together: str | None = None
     abstain: tuple[str, ...] = ()
     arrays: Path | None = None
     about: dict = field(default_factory=dict)

@@ -56,6 +56,7 @@ class Export:
         task: str | None,
         worker: str | None,
         labels: Sequence[str] | None,
+        /,
         **notes: str | None,
     ) -> None:
         """An answer; no labels at all (None) is a missing answer, an empty list is none of the labels."""
@@ -174,7 +175,7 @@ def finish(
     if not rows.height:
         raise nothing(path, dropped)
     several = rows.schema["label"] != pl.String and bool((rows["label"].list.len() > 1).any())
-    classes = None
+    classes = together = None
     if multilabel == "binary":
         if not several:
             raise BadCall(f"{path}: answers have one label each; --multilabel binary is for several")
@@ -186,6 +187,11 @@ def finish(
     elif rows.schema["label"] != pl.String:
         said = pl.col("label").list.unique(maintain_order=True)
         rows = rows.with_columns(label=pl.when(said.list.len() > 0).then(said))  # none of the labels: a missing one
+        if several and "worker" in rows.columns:
+            together = "answer"
+            while together in rows.columns:
+                together += "_"
+            rows = rows.with_columns(pl.int_range(rows.height, eager=True).alias(together))
         rows = rows.explode("label") if several else rows.with_columns(pl.col("label").list.first())
         rows = rows.with_columns(pl.when(pl.col("label") != "").then(pl.col("label")))
         scale = "multilabel" if several else scale
@@ -194,12 +200,15 @@ def finish(
         notes += note
     known = {} if items is None else items
     answered = set(rows["task"].filter(rows["label"].is_not_null()))
-    empty = [name for name in rows.columns if name not in (*ORDER, "at") and rows[name].null_count() == rows.height]
+    empty = [
+        name for name in rows.columns if name not in (*ORDER, "at", together) and rows[name].null_count() == rows.height
+    ]
     raw = Raw(
         format=format,
         rows=rows.drop("at", *empty),
         classes=classes,
         scale=scale or "nominal",
+        together=together,
         notes=notes,
         tasks=[task for task in known if task not in answered],
         dropped={k: n for k, n in dropped.items() if n},
@@ -342,8 +351,8 @@ def ordinal(labels: Iterable[str]) -> bool:
     return len(seen) > 2 and all(map(is_integer, seen))
 
 
-def seconds(start: str | None, end: str | None) -> str | None:
-    """The time between two moments, if both are."""
+def seconds(start: str | None, end: str | None, parts: int = 1) -> str | None:
+    """The time between two moments, if both are, for each of some equal parts."""
     try:
         began, ended = (
             datetime.fromisoformat(text.strip().replace(" UTC", "+00:00")) for text in (start or "", end or "")
@@ -351,7 +360,31 @@ def seconds(start: str | None, end: str | None) -> str | None:
         taken = (ended - began).total_seconds()
     except (ValueError, TypeError, OverflowError):  # TypeError: one with a time zone, one without
         return None
-    return f"{taken:g}" if abs(taken) < 1e6 else str(int(taken))
+    return spelled(taken / parts)
+
+
+def spelled(taken: float) -> str:
+    """Seconds as text, to a thousandth and no longer than they need be."""
+    return f"{taken:.3f}".rstrip("0").rstrip(".")
+
+
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+ZONES = {"UTC": "+00:00", "GMT": "+00:00", "PST": "-08:00", "PDT": "-07:00", "EST": "-05:00", "EDT": "-04:00"}
+AMAZON = re.compile(r"\w{3} (\w{3}) +(\d{1,2}) (\d\d:\d\d:\d\d) ([A-Z]{3,4}) (\d{4})")
+ZOONIVERSE = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?) UTC")
+
+
+def moment(text: str | None) -> str | None:
+    """A time as ISO writes it, from the ways the tools write it; any other text stays as it is."""
+    if text is None:
+        return None
+    text = text.strip()
+    if found := ZOONIVERSE.fullmatch(text):
+        return f"{found[1]}T{found[2]}+00:00"
+    found = AMAZON.fullmatch(text)
+    if found is None or found[1] not in MONTHS:
+        return text or None
+    return f"{found[5]}-{MONTHS.index(found[1]) + 1:02}-{int(found[2]):02}T{found[3]}{ZONES.get(found[4], '')}"
 
 
 def need(columns: Iterable[str], wanted: Iterable[str], path: Path, expected: str) -> None:

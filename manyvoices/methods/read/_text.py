@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import functools
-import gzip
 import json
 import re
 import zlib
@@ -16,6 +15,7 @@ import polars as pl
 
 from ...core.errors import BadInput, NotWritable
 
+MOST = 1 << 28  # bytes that a gzip file of any size may unpack to
 GLANCE = 256 * 1024  # bytes that tell one format from another
 READABLE = "UTF-8, UTF-16 with a byte order mark, or Windows-1252 text"
 _MARKS = (
@@ -59,11 +59,29 @@ def unpack(path: Path, expected: str = READABLE) -> bytes:
     if data[:2] != b"\x1f\x8b":
         return data
     try:
-        return gzip.decompress(data)
+        return gunzip(data, path)
     except EOFError:
         raise BadInput("the gzip file is cut short", file=path, expected="a whole gzip file") from None
     except (OSError, zlib.error) as error:
         raise BadInput(f"the gzip file is damaged ({error})", file=path, expected="a whole gzip file") from None
+
+
+def gunzip(data: bytes, path: Path) -> bytes:
+    """All members of a gzip file, unless it was made to fill the memory: text never shrinks to a five hundredth."""
+    left, found = max(MOST, 500 * len(data)), []
+    while data[:1] == b"\x1f":  # what follows the last member is padding
+        unzip = zlib.decompressobj(31)
+        found.append(unzip.decompress(data, left + 1))
+        left, data = left - len(found[-1]), unzip.unused_data
+        if left < 0:
+            raise BadInput(
+                "the gzip file grows more than five hundredfold",
+                file=path,
+                expected="an export; unpack it if it is one",
+            )
+        if not unzip.eof:
+            raise EOFError
+    return found[0] if len(found) == 1 else b"".join(found)
 
 
 def to_utf8(data: bytes, path: Path) -> tuple[bytes, list[str]]:

@@ -10,7 +10,7 @@
 - Several `from_name` are several questions. Choices may be several labels, ratings are an ordinal scale, numbers an
   interval scale; regions (boxes, spans) are no labels of a task and are dropped and counted.
 - Predictions are read with `--predictions`, by workers called `model:VERSION`; their `score` is kept.
-- `lead_time` is kept as `seconds`, `created_at` as `time`. A person may annotate a task twice; answers stand in the
+- `lead_time` is kept as `seconds`, `created_at` as `when`. A person may annotate a task twice; answers stand in the
   order they were made.
 - In JSON-MIN and CSV nothing tells data from questions but where a column stands: between `id` and `annotator`; in the
   order of the alphabet, questions are the columns that differ within a task, or else hold few different values.
@@ -200,7 +200,7 @@ class _Tasks:
                 worker,
                 answers.get(name),
                 seconds=None if model else taken,
-                time=scalar(said.get("created_at"), "created_at", path),
+                when=scalar(said.get("created_at"), "created_at", path),
                 score=score if model else None,
             )
 
@@ -258,7 +258,7 @@ def _flat(records: Records, worker: str, question: str | None) -> Export:
     for at in order:
         record = records.rows[at]
         what = f"of record {at + 1}"
-        task, person, taken, time = (
+        task, person, taken, when = (
             scalar(record.get(key), f"{key} {what}", records.path)
             for key in ("id", "annotator", "lead_time", "created_at")
         )
@@ -282,7 +282,7 @@ def _flat(records: Records, worker: str, question: str | None) -> Export:
                 export.dropped["annotations of regions only"] += 1
                 continue
             numbers[name] &= value is None or isinstance(value, Number)
-            export.add(name, at, task, person, labels, seconds=taken, time=time)
+            export.add(name, at, task, person, labels, seconds=taken, when=when)
         if task and task not in export.items:
             export.items[task] = content(record, leave=(*META, *asked))
     for name, only in numbers.items():

@@ -69,6 +69,7 @@ def lewidi2025(path: Path, *, multilabel: Literal["rows", "binary"] = "rows", qu
     else:
         classes, scale, unlike = classes_of(entries, labels_of(raw))
         raw = replace(raw, classes=classes, scale="multilabel" if several else scale, notes=[*raw.notes, *unlike])
+        raw = replace(raw, together="task") if several else raw
     return _with_workers(raw, entries)
 
 

@@ -3,11 +3,12 @@
     HITId, ..., WorkerId, AssignmentStatus, ..., SubmitTime, ..., WorkTimeInSeconds, ..., Input.*, Answer.*
 
 - The task is `Input.id` where there is one, else the `HITId`.
-- Several `Answer.*` columns are several questions. `Answer.taskAnswers`, JSON as crowd forms write it, is taken apart:
+- Several `Answer.*` columns are several questions; columns `Answer.q.LABEL` that hold nothing but true and false are one,
+  `q`, and those that are true its labels. `Answer.taskAnswers`, JSON as crowd forms write it, is taken apart:
   a group of buttons is a question, several ticked boxes are several labels.
 - Rejected assignments are dropped and counted.
-- `WorkTimeInSeconds` is kept as `seconds`, `SubmitTime` as `time`, the inputs as items. WorkerId is personal data:
-  `--hash-workers` hides it. Nothing else about people is kept.
+- `WorkTimeInSeconds`, the time for the whole assignment, is kept as `seconds`, `SubmitTime` as `when`, the inputs as
+  items. WorkerId is personal data: `--hash-workers` hides it. Nothing else about people is kept.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import polars as pl
 
 from ...core.dataset import Raw
 from ...core.errors import BadInput
-from ._export import Export, a_file, as_lists, cell, content, finish, labels_of, need, pick
+from ._export import Export, a_file, as_lists, cell, content, finish, labels_of, moment, need, nothing, pick
 from ._table import Table, glance, read_table
 from ._text import as_text, cautious, short
 
@@ -50,14 +51,14 @@ def mturk(path: Path, *, question: str | None = None, multilabel: Literal["rows"
     frame, dropped = table.frame, {}
     if JSON in asked:
         return _forms(table).raw(question, multilabel)
-    name, label = pick(question, asked, multilabel, table.path)
+    name, label = pick(question, list(asked), multilabel, table.path)
     columns = {
         "at": pl.int_range(frame.height, eager=True),
         "task": _task(frame),
         "worker": frame["WorkerId"],
-        "label": as_lists(frame[f"Answer.{name}"]),
+        "label": as_lists(frame[asked[name][0]]) if len(asked[name]) == 1 else _pressed(frame, name, asked[name]),
         "seconds": _column(frame, "WorkTimeInSeconds"),
-        "time": _column(frame, "SubmitTime"),
+        "when": _when(frame),
     }
     rows = pl.DataFrame([column.alias(role) for role, column in columns.items()])
     rejected = _rejected(frame)
@@ -82,20 +83,57 @@ def questions(path: Path) -> list[str]:
     table, asked = _read(path)
     if JSON in asked:
         return _forms(table).questions()
-    return asked if len(asked) > 1 else []
+    return list(asked) if len(asked) > 1 else []
 
 
-def _read(path: Path) -> tuple[Table, list[str]]:
+def _read(path: Path) -> tuple[Table, dict[str, list[str]]]:
+    """The table, and question -> its columns."""
     table = read_table(a_file(path))
     need(table.frame.columns, ("HITId", "WorkerId"), table.path, EXPECTED)
-    asked = [name[7:] for name in table.frame.columns if name.startswith("Answer.") and name != "Answer."]
-    if not asked:
+    names = [name for name in table.frame.columns if name.startswith("Answer.") and name != "Answer."]
+    if not names:
         raise BadInput("no column Answer.*", file=table.path, expected=EXPECTED)
-    return table, [JSON] if JSON in table.frame.columns and len(asked) == 1 else asked
+    if not table.frame.height:
+        raise nothing(table.path, {})
+    if names == [JSON]:
+        return table, {JSON: names}
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        group = name.rpartition(".")[0]
+        if group != "Answer" and _buttons(table.frame[name]):
+            groups.setdefault(group, []).append(name)
+    asked: dict[str, list[str]] = {}
+    for name in names:
+        group = name.rpartition(".")[0]
+        together = len(groups.get(group, [])) > 1 and name in groups[group] and group not in names
+        asked.setdefault(group[7:] if together else name[7:], []).append(name)
+    return table, asked
+
+
+def _buttons(column: pl.Series) -> bool:
+    """Nothing but true and false, as a form says of each of its buttons."""
+    said = set(column.drop_nulls().str.to_lowercase().unique())
+    return bool(said) and said <= {"true", "false"}
+
+
+def _pressed(frame: pl.DataFrame, name: str, columns: list[str]) -> pl.Series:
+    """The buttons that are on, as labels; nothing where nothing is said of any."""
+    on = pl.DataFrame([frame[one].str.to_lowercase().alias(one.removeprefix(f"Answer.{name}.")) for one in columns])
+    said = [
+        None
+        if all(value is None for value in row)
+        else [label for label, value in zip(on.columns, row, strict=True) if value == "true"]
+        for row in on.rows()
+    ]
+    return pl.Series(said, dtype=pl.List(pl.String))
 
 
 def _column(frame: pl.DataFrame, name: str) -> pl.Series:
     return frame[name] if name in frame.columns else pl.Series(values=[None] * frame.height, dtype=pl.String)
+
+
+def _when(frame: pl.DataFrame) -> pl.Series:
+    return pl.Series(values=list(map(moment, _column(frame, "SubmitTime"))), dtype=pl.String)
 
 
 def _task(frame: pl.DataFrame) -> pl.Series:
@@ -131,10 +169,10 @@ def _forms(table: Table) -> Export:
         frame["WorkerId"],
         frame[JSON],
         _column(frame, "WorkTimeInSeconds"),
-        _column(frame, "SubmitTime"),
+        _when(frame),
         _rejected(frame),
     )
-    for at, (task, worker, text, taken, time, rejected) in enumerate(zip(*columns, strict=True)):
+    for at, (task, worker, text, taken, when, rejected) in enumerate(zip(*columns, strict=True)):
         if rejected:
             export.dropped["rejected assignments"] += 1
             continue
@@ -157,7 +195,7 @@ def _forms(table: Table) -> Export:
                     worker,
                     labels_of(value, f"the answer to {name}", table.path),
                     seconds=taken,
-                    time=time,
+                    when=when,
                 )
     return export
 
@@ -167,7 +205,7 @@ def _flat(form: dict[str, Any], above: str) -> Iterator[tuple[str, Any]]:
     for name, value in form.items():
         name = f"{above}{name}"
         if isinstance(value, dict) and value and all(isinstance(on, bool) for on in value.values()):
-            yield name, [label for label, on in value.items() if on] or None
+            yield name, [label for label, on in value.items() if on]
         elif isinstance(value, dict) and set(value) == {"label"}:
             yield name, value["label"]
         elif isinstance(value, dict):

@@ -182,6 +182,8 @@ def _objects(file: Path, outer: str, inner: str) -> Found:
     value, notes = parse_json(file, expected)
     if not isinstance(value, dict):
         raise BadInput(short(value), file=file, value=value, expected=expected)
+    if not value:
+        raise BadInput("no answers", file=file, value=value, expected=expected)
     firsts, seconds, labels, at, dropped = [], [], [], [], 0
     for number, (first, said) in enumerate(value.items(), 1):
         if not isinstance(said, dict):

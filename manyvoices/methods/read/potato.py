@@ -2,14 +2,16 @@
 
     annotations.parquet              instance_id, user_id, a column per schema (with items.parquet beside)
     annotated_instances.csv, .tsv    instance_id, user, a column per schema and label: schema.label (or schema:::label)
+    annotations.jsonl                {"instance_id", "user_id", "labels": {schema: {label: value}}} a line
     USER/user_state.json             "instance_id_to_label_to_value"
 
 - Every schema is a question. Several chosen labels are several labels of one answer; Likert scales, numbers from a
   column of floats, are whole numbers on an ordinal scale.
-- In the other two forms a chosen label is a filled cell; a schema with one field only (a text box, a slider) answers
+- In the other forms a chosen label is a filled cell; a schema with one field only (a text box, a slider) answers
   with what stands in it.
 - Spans (`spans.parquet`) are no labels of a task and not read. Surveys before and after the task are not read.
-- In a folder annotations.parquet is read, else the CSV, else the users' states.
+- A state knows how long somebody looked at an instance: kept as `seconds`, and the end of that time as `when`.
+- In a folder annotations.parquet is read, else the CSV or the lines, else the users' states.
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ import polars as pl
 from ...core.dataset import Raw
 from ...core.errors import BadInput
 from ._columns import listed
-from ._export import Export, Places, content, listed_cell, ordinal, shown, whole
-from ._table import Table, glance, is_parquet, read_table
-from ._text import cautious, head, parse_json, short
+from ._export import Export, Places, content, listed_cell, ordinal, scalar, shown, spelled, whole
+from ._table import Table, glance, is_parquet, read_records, read_table
+from ._text import Number, cautious, head, parse_json, short
 
 STATE = "instance_id_to_label_to_value"
 TABLES = (
@@ -35,10 +37,14 @@ TABLES = (
     "annotated_instances.tsv",
     "annotations.csv",
     "annotations.tsv",
+    "annotations.jsonl",
 )
 USERS = ("user_id", "user", "annotator", "username")
 NOT_ASKED = ("instance_id", "displayed_text", "text", "timestamp", "time", *USERS)
+BESIDE = re.compile(r"annotator_origin(_detail)?|span_annotations|.+\._(spans|room|room_id)", re.DOTALL)
+SPENT = re.compile(r"Time spent: (\d{1,6})d (\d{1,6})h (\d{1,6})m (\d{1,6})s")
 EXPECTED = "instance_id, user_id and a column per schema; or folders with user_state.json"
+Said = tuple[str, str | None, str | None, dict[str, Any], int, dict[str, str | None]]
 PART = re.compile(r"(.+?)(?::::|\.)(.+)", re.DOTALL)
 
 
@@ -59,6 +65,8 @@ def _like_table(path: Path) -> bool:
     columns = (glance(path) or [[]])[0]
     if "instance_id" not in columns or not set(columns) & set(USERS) or len(columns) < 3:
         return False
+    if _of_lines(path):
+        return "labels" in columns
     if is_parquet(path):
         return {"instance_id", "user_id"} <= set(columns) and not {"start", "end"} <= set(columns)
     return any(PART.fullmatch(name) for name in columns)
@@ -94,16 +102,19 @@ def _read(path: Path) -> Export:
         file = found
     elif path.is_file() and path.suffix == ".json":
         return _from_states(path, [path])
+    if file.is_file() and _of_lines(file):
+        return _from_lines(file)
     table = read_table(file)
     user = next((name for name in USERS if name in table.frame.columns), None)
     if "instance_id" not in table.frame.columns or user is None:
         raise BadInput(f"columns found: {listed(table.frame.columns)}", file=file, expected=EXPECTED)
     export = Export("potato", file, table.where, notes=list(table.notes))
-    asked = [name for name in table.frame.columns if name not in NOT_ASKED]
+    asked = [name for name in table.frame.columns if name not in NOT_ASKED and not BESIDE.fullmatch(name)]
     if is_parquet(file):
         _columns(export, table, user, asked)
     else:
-        _fields(export, table, user, [name for name in asked if PART.fullmatch(name)] or asked)
+        parted = {part[1] for name in asked if (part := PART.fullmatch(name))}
+        _fields(export, table, user, [name for name in asked if name not in parted])  # those: Potato's own summary
     _with_items(export, table, file)
     return _scaled(export)
 
@@ -186,6 +197,30 @@ def _scaled(export: Export) -> Export:
     return export
 
 
+# Lines of JSON -------------------------------------------------------------------------------------------------------
+
+
+def _of_lines(file: Path) -> bool:
+    """What is wrong with a file that is no text, its reader says better."""
+    return not is_parquet(file) and cautious(lambda file: head(file)[0].lstrip()[:1] == "{")(file) > 0
+
+
+def _from_lines(file: Path) -> Export:
+    records = read_records(file, EXPECTED)
+    export = Export("potato", file, records.where, notes=list(records.notes))
+    found: list[Said] = []
+    for at, record in enumerate(records.rows):
+        task, *people = (scalar(record.get(key), f"{key} of record {at + 1}", file) for key in ("instance_id", *USERS))
+        if not isinstance(labels := record.get("labels"), dict):
+            raise BadInput(f"labels are {str(labels)[:60]}", file=file, line=records.where(at)[1], expected=EXPECTED)
+        for schema, fields in labels.items():
+            chosen = {str(label): True for label in fields} if isinstance(fields, list) else {schema: fields}
+            found.append(
+                (schema, task, next(filter(None, people), None), fields if isinstance(fields, dict) else chosen, at, {})
+            )
+    return _gathered(export, found)
+
+
 # The states of users -------------------------------------------------------------------------------------------------
 
 
@@ -200,7 +235,7 @@ def _states(folder: Path) -> list[Path]:
 def _from_states(path: Path, files: list[Path]) -> Export:
     places: list[tuple[Path, int | None]] = []
     export = Export("potato", path, Places(places))
-    found: list[tuple[str, str, str, dict[str, Any], int]] = []
+    found: list[Said] = []
     for file in files:
         state, notes = parse_json(file, f'{{"user_id", "{STATE}"}}')
         export.notes += notes
@@ -213,20 +248,41 @@ def _from_states(path: Path, files: list[Path]) -> Export:
             schemas: dict[str, dict[str, Any]] = {}
             for schema, field, value in _pairs(said, file, number):
                 schemas.setdefault(schema, {})[field] = value
-            found += [(schema, task, worker, fields, len(places) - 1) for schema, fields in schemas.items()]
+            spent = _spent(state, task)
+            found += [(schema, task, worker, fields, len(places) - 1, spent) for schema, fields in schemas.items()]
+    return _gathered(export, found)
+
+
+def _spent(state: dict[str, Any], task: str) -> dict[str, str | None]:
+    """Seconds looked at a task, and until when; of what is not said, nothing."""
+    about = state.get("instance_id_to_behavioral_data")
+    about = about.get(task) if isinstance(about, dict) else None
+    if not isinstance(about, dict):
+        return {}
+    taken, ended = (about.get(key) for key in ("total_time_ms", "session_end"))
+    found: dict[str, str | None] = {"when": str(ended) if isinstance(ended, Number) else None}
+    if isinstance(taken, Number):
+        found["seconds"] = spelled(float(taken) / 1000)
+    elif part := SPENT.search(str(about.get("time_string"))):
+        days, hours, minutes, seconds = map(int, part.groups())
+        found["seconds"] = str(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+    return found
+
+
+def _gathered(export: Export, found: list[Said]) -> Export:
     fields: dict[str, set[str]] = {}
-    for schema, _, _, values, _ in found:
+    for schema, _, _, values, _, _ in found:
         fields.setdefault(schema, set()).update(values)
     plain = {
         schema
         for schema, names in fields.items()
         if len(names) == 1
         and not _flags(
-            (value for s, _, _, values, _ in found if s == schema for value in values.values()), next(iter(names))
+            (value for s, _, _, values, *_ in found if s == schema for value in values.values()), next(iter(names))
         )
     }
-    for schema, task, worker, values, at in found:
-        export.add(schema, at, task, worker, _chosen(values.items(), schema in plain))
+    for schema, task, worker, values, at, spent in found:
+        export.add(schema, at, task, worker, _chosen(values.items(), schema in plain), **spent)
     return _scaled(export)
 
 

@@ -8,6 +8,7 @@
 - With options, an accepted answer is the options chosen. With a `label`, accept is that label and reject is
   `not LABEL`; several labels in one file are several questions. With neither, the labels are `accept` and `reject`.
 - `ignore` is a missing label. A rejected task with options has no answer either.
+- `_timestamp`, in seconds since 1970, is kept as `when`.
 - Spans, boxes and other regions are no labels of a task: they are dropped and counted.
 """
 
@@ -86,7 +87,7 @@ def _read(path: Path) -> Export:
             export.dropped["regions, not labels"] += 1
             continue
         name, labels = found
-        export.add(name, at, task, worker, labels, time=_id(record, "_timestamp", records.path, at))
+        export.add(name, at, task, worker, labels, when=_id(record, "_timestamp", records.path, at))
         if task and task not in export.items:
             export.items[task] = content({key: record[key] for key in CONTENT if isinstance(record.get(key), str)})
     if timed:

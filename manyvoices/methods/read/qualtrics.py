@@ -11,12 +11,14 @@
 - Previews, tests and spam are dropped and counted.
 - IP, names, e-mail addresses and places are never kept, nor is the free data beside the questions. With an embedded
   `PROLIFIC_PID` the workers are called by it, so that Prolific's demographic export beside the file can join.
-- The time for the whole survey is an attribute of the worker, `duration`, and no time of an answer.
+- The time for the whole survey is an attribute of the worker, `duration`, and no time of an answer. Where the loop has a
+  timing question (`1_Q5_Page Submit`), its time until the page was left is kept as `seconds`.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import polars as pl
@@ -30,6 +32,7 @@ from ._text import cautious
 
 EXPECTED = 'three header rows: names, texts, {"ImportId": ...}; and a column ResponseId'
 LOOP = re.compile(r"(\d+)_(.+)", re.DOTALL)
+PAGE = re.compile(r"(\d+)_.+_Page Submit", re.DOTALL)
 REST = "columns"
 NOT_REAL = {
     "1": "survey previews",
@@ -76,6 +79,7 @@ def qualtrics(path: Path, *, question: str | None = None, columns: str | None = 
     if pid is not None and frame[pid].null_count() < frame.height:
         worker, notes = frame[pid], [*notes, f"workers are called by {pid}"]
     real = pl.repeat(True, frame.height, dtype=pl.Boolean, eager=True)
+    untimed = pl.Series(values=[None] * frame.height, dtype=pl.String)
     if "Status" in frame.columns:
         status = (
             frame["Status"]
@@ -85,13 +89,14 @@ def qualtrics(path: Path, *, question: str | None = None, columns: str | None = 
         )
         dropped = {why: int(n) for why, n in status.drop_nulls().value_counts().sort(status.name).rows()}
         real = status.is_null()
-    cells = []
+    cells, pages = [], _pages(frame.columns) if name != REST else {}
     for task, column in asked[name].items():
         parts = [
             pl.int_range(frame.height, eager=True).alias("at"),
             pl.repeat(task, frame.height, dtype=pl.String, eager=True).alias("task"),
             worker.alias("worker"),
             frame[column].alias("label"),
+            frame[pages[task]].alias("seconds") if task in pages else untimed.alias("seconds"),
         ]
         cells.append(pl.DataFrame(parts).filter(real))
     rows = pl.concat(cells).sort("at", maintain_order=True)
@@ -113,6 +118,13 @@ def qualtrics(path: Path, *, question: str | None = None, columns: str | None = 
         dropped=dropped,
         workers=people,
     )
+
+
+def _pages(columns: list[str]) -> dict[str, str]:
+    """Number in the loop -> the column with the time of its page, where there is one such page."""
+    found = [(part[1], name) for name in columns if (part := PAGE.fullmatch(name))]
+    times = Counter(number for number, _ in found)
+    return {number: name for number, name in found if times[number] == 1}
 
 
 def questions(path: Path) -> list[str]:

@@ -7,7 +7,8 @@
 - Several `OUTPUT:` columns are several questions; a JSON list in a cell is several labels.
 - What stands in `GOLDEN:` is the truth of that task; the answers to control tasks stay answers.
 - Assignments that are rejected, skipped, expired or still active are dropped and counted.
-- The time from `started` to `submitted` is kept as `seconds`; lines without content between task suites are skipped.
+- `submitted` is kept as `when`, the time from `started` to it as `seconds`: an assignment is a suite of tasks, so its time
+  is divided by their number. Lines without content between suites are skipped.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import polars as pl
 
 from ...core.dataset import Raw
 from ...core.errors import BadInput
-from ._export import a_file, as_lists, content, finish, need, pick, seconds
+from ._export import a_file, as_lists, content, finish, listed_cell, need, nothing, pick, seconds
 from ._table import Table, glance, read_table
 from ._text import cautious
 
@@ -87,6 +88,8 @@ def _read(path: Path) -> tuple[Table, list[str]]:
     table = read_table(a_file(path))
     need(table.frame.columns, ("ASSIGNMENT:worker_id",), table.path, EXPECTED)
     asked = [name[7:] for name in table.frame.columns if name.startswith("OUTPUT:") and name != "OUTPUT:"]
+    if asked and not table.frame.height:
+        raise nothing(table.path, {})
     if not asked or not any(name.startswith("INPUT:") for name in table.frame.columns):
         raise BadInput("no column OUTPUT:* or INPUT:*", file=table.path, expected=EXPECTED)
     return table, asked
@@ -109,11 +112,19 @@ def _task(frame: pl.DataFrame, notes: list[str]) -> pl.Series:
 
 
 def _times(frame: pl.DataFrame) -> list[pl.Series]:
-    began, ended = (f"ASSIGNMENT:{name}" for name in ("started", "submitted"))
-    if began not in frame.columns or ended not in frame.columns:
+    worker, began, ended, assignment = (
+        f"ASSIGNMENT:{name}" for name in ("worker_id", "started", "submitted", "assignment_id")
+    )
+    if ended not in frame.columns:
         return []
-    taken = [seconds(*pair) for pair in zip(frame[began], frame[ended], strict=True)]
-    return [pl.Series("seconds", taken, dtype=pl.String), frame[ended].alias("time")]
+    when = frame[ended].alias("when")
+    if began not in frame.columns:
+        return [when]
+    known = assignment in frame.columns and not frame[assignment].null_count()
+    suite = [assignment] if known else [worker, began, ended]
+    tasks = frame.select(pl.len().over(suite)).to_series()
+    taken = [seconds(start, end, n) for start, end, n in zip(frame[began], frame[ended], tasks, strict=True)]
+    return [pl.Series("seconds", taken, dtype=pl.String), when]
 
 
 def _golden(frame: pl.DataFrame, task: pl.Series, name: str, notes: list[str]) -> dict[str, str]:
@@ -127,7 +138,10 @@ def _golden(frame: pl.DataFrame, task: pl.Series, name: str, notes: list[str]) -
     if len(again := pairs.filter(pairs["task"].is_duplicated())["task"].unique()):
         notes.append(f"{len(again)} control tasks have several right answers; they are left out of the truth")
         pairs = pairs.filter(~pairs["task"].is_in(again.implode()))
-    return dict(pairs.rows())
+    right = {task: listed_cell(label) or [] for task, label in pairs.rows()}
+    if many := sum(len(labels) > 1 for labels in right.values()):
+        notes.append(f"{many} control tasks want several labels at once; they are left out of the truth")
+    return {task: labels[0] for task, labels in right.items() if len(labels) == 1}
 
 
 def _items(frame: pl.DataFrame, task: pl.Series) -> dict[str, dict]:

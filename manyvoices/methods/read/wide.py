@@ -69,6 +69,8 @@ def wide(path: Path) -> Raw:
     if path.is_dir():
         raise BadInput("a folder", file=path, expected="a file")
     table = read_table(path, strip=False)
+    if not table.frame.width:
+        raise BadInput("no columns", file=path, expected=TABLE)
     task, *workers = table.frame.columns
     nested = next((name for name in workers if name in table.nested), None)
     if nested is not None:

@@ -3,12 +3,14 @@
     classification_id, user_name, user_id, user_ip, workflow_id, workflow_version, created_at, gold_standard, metadata,
     annotations ([{"task": "T0", "task_label", "value"}]), subject_data, subject_ids
 
-- The task is `subject_ids`; the worker is `user_id`, for those not logged in the hash that stands for a name. Names and
-  addresses are never kept; where there is nothing but names, workers are numbered.
+- The task is `subject_ids`, in older exports the key of `subject_data`.
+- The worker is `user_id`, for those not logged in the hash that stands for a name. Names and addresses are never kept;
+  where there is nothing but names, workers are numbered.
 - Several tasks of a workflow (T0, T1, ...) are several questions, and so are those of several workflows: `1234/T0`.
-- A list of values is several labels. Drawings and other marks are no labels of a subject and are dropped and counted.
+- A list of values is several labels; of a drop-down menu the option chosen is the label. Drawings and other marks are
+  no labels of a subject and are dropped and counted.
 - A gold standard becomes the truth and is no answer.
-- The time between `started_at` and `finished_at` is kept as `seconds`, `created_at` as `time`, the version of the
+- The time between `started_at` and `finished_at` is kept as `seconds`, `created_at` as `when`, the version of the
   workflow as `workflow_version`; a note says where there are several, since a question may have changed between them.
 """
 
@@ -21,7 +23,7 @@ from typing import Any, Literal
 
 from ...core.dataset import Raw
 from ...core.errors import BadInput
-from ._export import Export, a_file, cell, content, labels_of, need, seconds
+from ._export import Export, a_file, cell, content, labels_of, moment, need, seconds
 from ._table import Table, glance, read_table
 from ._text import cautious, short
 
@@ -57,22 +59,23 @@ def questions(path: Path) -> list[str]:
 
 def _read(path: Path) -> Export:
     table = read_table(a_file(path))
-    need(table.frame.columns, ("annotations", "subject_ids"), table.path, EXPECTED)
+    older = "subject_ids" not in table.frame.columns
+    need(table.frame.columns, ("annotations", "subject_data" if older else "subject_ids"), table.path, EXPECTED)
     export = Export("zooniverse", table.path, table.where, notes=list(table.notes))
     flows = set(table.frame["workflow_id"].drop_nulls()) if "workflow_id" in table.frame.columns else set()
     names = _names(table)
     texts: dict[str, str] = {}
     versions: Counter[str] = Counter()
     for at, row in enumerate(table.frame.iter_rows(named=True)):
-        task = row["subject_ids"]
+        task = ";".join(_object(row["subject_data"], table, at)) if older else row["subject_ids"]
         about = _object(row.get("metadata"), table, at)
-        time = {
+        beside = {
             "seconds": seconds(_text(about, "started_at"), _text(about, "finished_at")),
-            "time": row.get("created_at"),
+            "when": moment(row.get("created_at")),
             "workflow_version": row.get("workflow_version"),
         }
         versions[f"{row.get('workflow_id') or ''} {row.get('workflow_version') or ''}".strip()] += 1
-        gold = str(row.get("gold_standard")).strip().lower() == "true"
+        gold = str(row.get("gold_standard")).strip().lower() in ("true", "t", "1")
         for name, text, value in _answers(row["annotations"], table, at):
             if len(flows) > 1:
                 name = f"{row.get('workflow_id')}/{name}"
@@ -87,7 +90,7 @@ def _read(path: Path) -> Export:
                 continue
             if text:
                 texts.setdefault(name, text)
-            export.add(name, at, task, row.get("user_id") or names.get(row.get("user_name")), labels, **time)
+            export.add(name, at, task, row.get("user_id") or names.get(row.get("user_name")), labels, **beside)
         if task and task not in export.items:
             shows = _object(row.get("subject_data"), table, at).get(task)
             export.items[task] = content(
@@ -134,6 +137,8 @@ def _answers(text: str | None, table: Table, at: int) -> Iterator[tuple[str, str
             and all(isinstance(one, dict) and isinstance(one.get("choice"), str) for one in value)
         ):
             value = [one["choice"] for one in value]  # a survey: what was seen
+        elif isinstance(value, list) and value and all(isinstance(one, dict) and "option" in one for one in value):
+            value = [one.get("label") or one.get("value") for one in value]  # drop-down menus
         elif isinstance(value, dict) or _nested(value):
             value = _marks
         label = part.get("task_label")

@@ -323,3 +323,18 @@ def test_a_folder_where_the_file_should_be(tmp_path):
     with pytest.raises(NotWritable, match=r"Is a directory"):
         module("long").write(RAW, tmp_path / "out.csv")
     assert [file.name for file in tmp_path.iterdir()] == ["out.csv"]
+
+
+def test_a_gzip_file_made_to_fill_the_memory(put, monkeypatch):
+    from manyvoices.methods.read import _text
+
+    path = put("a.csv.gz", "")
+    path.write_bytes(gzip.compress(CSV + b" " * 4_000_000))
+    monkeypatch.setattr(_text, "MOST", 1000)
+    with pytest.raises(BadInput, match=r"a.csv.gz: the gzip file grows more than five hundredfold"):
+        read("long", path)
+    path.write_bytes(gzip.compress(CSV[:25]) + gzip.compress(CSV[25:]) + b"\0" * 9)
+    assert triples(read("long", path).rows) == [("t1", "w1", "a"), ("t2", "w1", "b")]
+    path.write_bytes(gzip.compress(CSV[:25]) + gzip.compress(CSV[25:])[:-9])
+    with pytest.raises(BadInput, match=r"cut short"):
+        read("long", path)

@@ -112,3 +112,9 @@ def test_a_plain_table_is_left_to_others(put):
     assert triples(read("hf", put("a.parquet", parquet({"id": [1], "workers": [["a"]], "labels": [[0.5]]}))).rows) == [
         ("1", "a", "0.5")
     ]
+
+
+def test_lists_by_any_name_are_notes(put):
+    record = {"id": 1, "annotator_ids": [7], "human_labels": ["a"], "labels": ["b"], "question": ["c"], "self": ["d"], "at": [3]}
+    raw = read("hf", put("a.jsonl", lines(record)))
+    assert triples(raw.rows) == [("1", "7", "a")] and {"labels", "question", "self", "at_"} <= set(raw.rows.columns)

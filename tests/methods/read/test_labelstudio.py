@@ -7,6 +7,7 @@ import pytest
 from reading import module, read, triples
 from samples import LABELSTUDIO, MIN, MIN_CSV, choice, person
 
+import manyvoices as mv
 from manyvoices.core.errors import BadCall, BadInput, Unknown
 
 
@@ -23,6 +24,7 @@ def test_cancelled_and_ground_truth_are_no_answers(put):
     assert triples(raw.rows) == [("11", "2", "sad"), ("11", "1", "glad"), ("12", "1", None)]
     assert raw.dropped == {"cancelled annotations": 1, "ground truth (now the truth)": 1}
     assert raw.truth.rows() == [("11", "glad")] and raw.rows["seconds"].to_list() == [None, "4.25", None]
+    assert raw.rows["when"].to_list() == ["2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z", "2024-01-04T00:00:00Z"]
     assert raw.notes == ["predictions stand at 1 of the tasks and are no answers; --predictions reads them"]
     assert raw.items.to_dicts()[0] == {"task": "11", "text": "good", "image_url": "/data/1.png"}
 
@@ -171,3 +173,19 @@ def test_a_long_first_task_is_recognised(put):
         [*long[0]["annotations"][:1], said(person(9), choice("mood", "y" * 400_000))],
     )
     assert module("labelstudio").recognise(put("b.json", long)) == 0.9
+
+
+def test_repeats_are_of_answers_and_not_of_their_labels(put):
+    old, new = (
+        said(1, choice("q", *labels), created_at=time)
+        for labels, time in ((("a", "b"), "2024-01"), (("b", "c"), "2024-02"))
+    )
+    path = put("a.json", task(new, old, said(2, choice("q", "a", "d"), created_at="2024-03")))
+    kept = {rule: mv.read(path, repeats=rule) for rule in ("all", "first", "last")}
+    labels = {rule: [data.answers.classes[k] for k in data.answers.rows()[2]] for rule, data in kept.items()}
+    assert labels == {"all": list("abbcad"), "first": list("abad"), "last": list("bcad")}
+    assert kept["first"].notes.columns == ["when"] and kept["first"].notes["when"].to_list() == ["2024-01", "2024-01", "2024-03", "2024-03"]
+    with pytest.raises(BadInput, match=r"a.json, line 1: worker '1' answers task '1' again"):
+        mv.read(path, repeats="error")
+    once = put("b.json", task(old, said(2, choice("q", "a", "d"))))
+    assert mv.read(once, repeats="error").answers.n == 4

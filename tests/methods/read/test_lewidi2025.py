@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from reading import read, scores, surest, triples
 
+import manyvoices as mv
 from manyvoices.core.errors import BadCall, BadInput
 from manyvoices.methods.read.lewidi2025 import questions
 
@@ -197,3 +198,8 @@ def test_bad_metadata(put):
     put("X_annotators_meta.json", '{"Ann1": {"Age": 1},\n"Ann2": }')
     with pytest.raises(BadInput, match=r"X_annotators_meta.json, line 2: broken JSON"):
         read("lewidi2025", path)
+
+
+def test_several_labels_are_no_repeats(put):
+    path = put("VariErrNLI_dev.json", NLI)
+    assert mv.read(path, repeats="error").answers.n == mv.read(path, repeats="last").answers.n == mv.read(path).answers.n

@@ -44,3 +44,30 @@ def test_columns_that_lack(put):
         read("mturk", put("a.csv", "HITId,Answer.q\nh,a\n"))
     with pytest.raises(BadInput, match=r"no column Answer"):
         read("mturk", put("a.csv", "HITId,WorkerId\nh,a\n"))
+
+
+def test_times(put):
+    head = "HITId,WorkerId,AssignmentStatus,SubmitTime,WorkTimeInSeconds,Answer.q\n"
+    times = ["Mon Sep 16 09:43:51 PDT 2019", "Fri Jan  3 01:02:03 UTC 2020", "yesterday", ""]
+    raw = read("mturk", put("a.csv", head + "".join(f"h1,W{n},Approved,{time},{n}.5,a\n" for n, time in enumerate(times))))
+    assert raw.rows["seconds"].to_list() == ["0.5", "1.5", "2.5", "3.5"]
+    assert raw.rows["when"].to_list() == ["2019-09-16T09:43:51-07:00", "2020-01-03T01:02:03+00:00", "yesterday", None]
+
+
+def test_buttons_in_columns_of_true_and_false(put):
+    head = "HITId,WorkerId,AssignmentStatus,Answer.mood.glad,Answer.mood.sad,Answer.sure.on,Answer.kind.label\n"
+    path = put(
+        "a.csv", f"{head}h1,W1,Approved,true,false,true,cat\nh1,W2,Approved,TRUE,true,,dog\nh2,W1,Approved,false,false,,\nh2,W2,Approved,,,,\n"
+    )
+    assert module("mturk").questions(path) == ["mood", "sure.on", "kind.label"]
+    raw = read("mturk", path, question="mood")
+    assert triples(raw.rows) == [
+        ("h1", "W1", "glad"), ("h1", "W2", "glad"), ("h1", "W2", "sad"), ("h2", "W1", None), ("h2", "W2", None),
+    ]  # fmt: skip
+    binary = read("mturk", path, question="mood: sad", multilabel="binary")
+    assert binary.rows["label"].to_list() == ["no", "yes", "no", None]
+
+
+def test_a_batch_without_assignments(put):
+    with pytest.raises(BadInput, match=r"a.csv: no answers in it"):
+        read("mturk", put("a.csv", MTURK.splitlines()[0] + "\n"))

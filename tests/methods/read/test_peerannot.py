@@ -290,3 +290,8 @@ def test_real_set_through_peerannot_and_back(real_data, tmp_path):
     again = read("peerannot", tmp_path / "out")
     assert sorted(triples(again.rows)) == sorted(triples(raw.rows))
     assert sorted(again.truth.rows()) == sorted(raw.truth.rows())
+
+
+def test_an_empty_object(put):
+    with pytest.raises(BadInput, match=r"answers.json: no answers; expected {task: {worker: label}}"):
+        read("peerannot", put("answers.json", "{}"))

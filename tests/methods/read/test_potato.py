@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from reading import module, read, triples
-from samples import POTATO, POTATO_CSV, STATE, parquet
+from reading import module, read, surest, triples
+from samples import POTATO, POTATO_CSV, STATE, lines, parquet
 
 from manyvoices.core.errors import BadInput
 
@@ -58,3 +58,34 @@ def test_bad_states(put, tmp_path):
         read("potato", path)
     with pytest.raises(BadInput, match=r"no instance_id_to_label_to_value"):
         read("potato", put("u/user_state.json", {}))
+
+
+def test_lines_of_json(put, tmp_path):
+    said = [
+        {"instance_id": "i1", "user_id": "u1", "labels": {"mood": {"glad": True}, "note": {"text_box": "so"}}, "spans": {}},
+        {"instance_id": "i1", "user_id": "u2", "labels": {"mood": "sad", "topics": ["a", "b"]}, "spans": {}, "links": {}},
+        {"instance_id": "i2", "user_id": "u2", "labels": {"mood": {"sad": "sad", "glad": False}, "note": {"text_box": "no"}}},
+    ]
+    path = put("annotations.jsonl", lines(*said))
+    assert surest(path) == surest(tmp_path) == "potato" and module("potato").questions(tmp_path) == ["mood", "note", "topics"]
+    assert triples(read("potato", path, question="topics").rows) == [("i1", "u2", "a"), ("i1", "u2", "b")]
+    assert read("potato", path, question="note").rows["label"].to_list() == ["so", "no"]
+    with pytest.raises(BadInput, match=r"annotations.jsonl, line 2: labels are 3"):
+        read("potato", put("annotations.jsonl", lines(said[0], {"instance_id": "i", "user_id": "u", "labels": 3})))
+
+
+def test_columns_that_are_no_questions(put):
+    head = "instance_id,user_id,annotator_origin,annotator_origin_detail,mood.glad,mood.sad,mood,stars,ents._spans,mood._room_id\n"
+    path = put("annotations.csv", head + "i1,u1,human,,true,,glad,4,[],r1\ni1,u2,llm,{},,sad,sad,2,[],r1\n")
+    assert module("potato").questions(path) == ["mood", "stars"]
+    assert read("potato", path, question="mood").rows["label"].to_list() == ["glad", "sad"]
+    assert read("potato", path, question="stars").rows["label"].to_list() == ["4", "2"]
+
+
+def test_times_of_the_states(put, tmp_path):
+    looked = {"i1": {"total_time_ms": 12340, "session_end": 1738700012.34}, "i2": {"time_string": "Time spent: 0d 0h 1m 5s "}}
+    put("u1/user_state.json", STATE | {"instance_id_to_behavioral_data": looked})
+    put("u2/user_state.json", STATE | {"user_id": "u2", "instance_id_to_behavioral_data": [1]})
+    raw = read("potato", tmp_path, question="mood")
+    assert raw.rows["seconds"].to_list() == ["12.34", "65", None, None]
+    assert raw.rows["when"].to_list() == ["1738700012.34", None, None, None]

@@ -71,3 +71,8 @@ def test_bad_answers(put):
         read("prodigy", put("a.jsonl", lines(prodigy(1, "x", "accept"), prodigy(1, "x", "maybe"))))
     with pytest.raises(BadInput, match=r"no record has an answer"):
         read("prodigy", put("a.jsonl", '{"text": "x"}\n'))
+
+
+def test_the_time_of_an_answer(put):
+    raw = read("prodigy", put("a.jsonl", lines(prodigy(3, "x", "accept"), prodigy(4, "x", "accept", _timestamp=None))))
+    assert raw.rows["when"].to_list() == ["1690294793", None] and "seconds" not in raw.rows.columns

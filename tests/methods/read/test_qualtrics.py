@@ -79,3 +79,14 @@ def test_prolific_of_other_people_or_broken(put):
 def test_bad_headers(put, content, message):
     with pytest.raises(BadInput, match=message):
         read("qualtrics", put("a.csv", content))
+
+
+def test_the_time_of_a_page_is_the_time_of_its_answer(put):
+    pages = survey(
+        ["ResponseId", "1_Q3", "1_Q5_First Click", "1_Q5_Page Submit", "2_Q3", "2_Q5_Page Submit", "3_Q3", "3_Q5_Page Submit", "3_Q6_Page Submit"],
+        ["Response ID", *(["Rude?"] * 8)],
+        ["_recordId", "1_QID3", "1_QID5_FIRST_CLICK", "1_QID5_PAGE_SUBMIT", "2_QID3", "2_QID5_PAGE_SUBMIT", "3_QID3", "3_QID5_PAGE_SUBMIT", "3_QID6_PAGE_SUBMIT"],
+        "R_1,4,0.5,7.25,5,,1,2,3",
+    )
+    raw = read("qualtrics", put("a.csv", pages))
+    assert raw.rows.select("task", "label", "seconds").rows() == [("1", "4", "7.25"), ("2", "5", None), ("3", "1", None)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 import tempfile
@@ -158,3 +159,33 @@ def test_random_bytes(data, name):
                     read(reader, path)
                 except ManyVoicesError as error:
                     assert "\n" not in str(error)
+
+
+# The same export in other dress --------------------------------------------------------------------------------------
+
+DRESSES = {
+    "byte order mark": lambda text: b"\xef\xbb\xbf" + text.encode(),
+    "line ends of Windows": lambda text: text.replace("\n", "\r\n").encode(),
+    "gzipped": lambda text: gzip.compress(text.encode()),
+    "UTF-16": lambda text: text.encode("utf-16"),
+    "Latin-1": lambda text: text.replace("good", "g\xf6od").replace("hello", "h\xebllo").encode("latin-1"),
+    "empty lines": lambda text: f"\n\n{text}\n\n\n".encode(),
+    "no line end": lambda text: text.rstrip("\n").encode(),
+}
+
+
+def everything(format, path):
+    asked = module(format).questions(path) if hasattr(module(format), "questions") else []
+    raws = [read(format, path, **({} if question is None else {"question": question})) for question in asked or [None]]
+    return [(raw.about.get("question"), raw.scale, raw.rows.rows(), None if raw.truth is None else raw.truth.rows()) for raw in raws]
+
+
+@pytest.mark.parametrize("sample", [name for name in SAMPLES if "parquet" not in name and "zip" not in name])
+def test_in_other_dress(sample, tmp_path):
+    format, files = SAMPLES[sample]
+    plain = everything(format, lay(tmp_path / "plain", files))
+    for dress, put_on in DRESSES.items():
+        texts = {n: c if isinstance(c, str | bytes | None) else json.dumps(c, indent=1) for n, c in files.items()}
+        path = lay(tmp_path / dress, {n: put_on(c) if isinstance(c, str) and n else c for n, c in texts.items()})
+        assert inputs.recognised(path, {}) == format, dress
+        assert everything(format, path) == plain, dress

@@ -39,3 +39,26 @@ def test_control_tasks_that_contradict_each_other(put):
 def test_no_workers(put):
     with pytest.raises(BadInput, match=r"no column 'ASSIGNMENT:worker_id'"):
         read("toloka", put("a.tsv", "INPUT:n\tOUTPUT:r\n1\ta\n"))
+
+
+def test_the_time_of_a_suite_is_shared_by_its_tasks(put):
+    times = "2024-01-01T00:00:00.000\t2024-01-01T00:00:30.000"
+    rows = [("1", "A", times), ("2", "A", times), ("3", "A", times), ("4", "B", times), ("5", "C", "\t")]
+    head = "INPUT:n\tOUTPUT:r\tASSIGNMENT:worker_id\tASSIGNMENT:started\tASSIGNMENT:submitted"
+    lines = [f"{n}\tx\tw1\t{time}\t{suite}" for n, suite, time in rows]
+    raw = read("toloka", put("a.tsv", "\n".join([f"{head}\tASSIGNMENT:assignment_id", *lines]) + "\n"))
+    assert raw.rows["seconds"].to_list() == ["10", "10", "10", "30", None]
+    assert raw.rows["when"].to_list() == ["2024-01-01T00:00:30.000"] * 4 + [None]
+    bare = "\n".join([head, *(line.rpartition("\t")[0] for line in lines)]) + "\n"
+    assert read("toloka", put("b.tsv", bare)).rows["seconds"].to_list() == ["7.5"] * 4 + [None]
+
+
+def test_golden_lists_of_one_and_of_many(put):
+    head = "INPUT:n\tOUTPUT:r\tGOLDEN:r\tASSIGNMENT:worker_id\n"
+    raw = read("toloka", put("a.tsv", head + '1\t["a"]\t["a"]\tw1\n2\t["a"]\t["a","b"]\tw1\n'))
+    assert raw.truth.rows() == [("1", "a")] and "1 control tasks want several labels at once" in raw.notes[1]
+
+
+def test_a_pool_without_assignments(put):
+    with pytest.raises(BadInput, match=r"a.tsv: no answers in it"):
+        read("toloka", put("a.tsv", TOLOKA.splitlines()[0] + "\n"))

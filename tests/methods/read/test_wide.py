@@ -119,3 +119,9 @@ def test_a_worker_called_task(tmp_path):
     [path] = write(Raw("test", rows=rows), tmp_path / "a.csv")
     assert path.read_text() == "task_,task,w\nt,a,b\n"
     assert triples(read("wide", path).rows) == rows.rows()
+
+
+def test_no_columns(put):
+    for content in ("{}", "[{}]"):
+        with pytest.raises(BadInput, match=r"a.json: no columns"):
+            read("wide", put("a.json", content))

@@ -47,3 +47,21 @@ def test_broken_cells(put):
         read("zooniverse", put("a.csv", ZOO_HEAD + zoo_row(1, "a", 1, "1.1", "[{")))
     with pytest.raises(BadInput, match=r"a.csv, line 2: the annotations are"):
         read("zooniverse", put("a.csv", ZOO_HEAD + zoo_row(1, "a", 1, "1.1", "[3]")))
+
+
+def test_older_exports_and_what_they_lack(put):
+    rows = [row.rsplit(",", 1)[0] + "\n" for row in ZOONIVERSE.splitlines()]
+    path = put("a.csv", "".join(rows).replace(',true,,"', ',1,,"'))
+    assert module("zooniverse").recognise(path) > 0.9
+    raw = read("zooniverse", path, question="T0")
+    assert triples(raw.rows) == [("s1", "9", "Yes"), ("s1", "not-logged-in-ab12", "No")]
+    assert raw.truth.rows() == [("s1", "Yes")] and raw.rows["when"].to_list() == ["2024-01-01"] * 2
+
+
+def test_menus_and_times(put):
+    menu = zoo(("T1", [{"value": "a1b2", "option": True, "label": "Oak"}]), ("T2", [{"value": "c3", "option": True}]))
+    row = zoo_row(1, "a", 1, "1.1", menu).replace(",2024-01-01,", ",2024-01-01 10:44:42 UTC,")
+    path = put("a.csv", ZOO_HEAD + row)
+    assert read("zooniverse", path, question="T1").rows["label"].to_list() == ["Oak"]
+    raw = read("zooniverse", path, question="T2")
+    assert raw.rows["label"].to_list() == ["c3"] and raw.rows["when"].to_list() == ["2024-01-01T10:44:42+00:00"]
