@@ -211,8 +211,8 @@ def predict(answers: Answers, entries: list[Entry], rounds: int, hide: float, se
     fitted = [entry for entry in entries if not entry.why]
     wide = np.concatenate([*(sums[id(entry)] for entry in fitted), weight[:, None]], axis=1)
     shape = (-1, len(fitted), len(scores))
-    what = "hidden answers"
-    return Trial(scores, fitted, wide, int(weight.sum()), units, what, lambda x: (x[:, :-1] / x[:, -1:]).reshape(shape))
+    met = int((weight > 0).sum())
+    return Trial(scores, fitted, wide, int(weight.sum()), units, met, lambda x: (x[:, :-1] / x[:, -1:]).reshape(shape))
 
 
 def single(answers: Answers) -> Rows:
