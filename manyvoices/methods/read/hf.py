@@ -162,6 +162,7 @@ def _roles(table: Table, map: str | None) -> dict[str, Any] | None:
     task = find([name for name in frame.columns if shapes[name] is None], "task") or _named(
         {n for n in frame.columns if shapes[n] is None}, IDS
     )
+    task = task or _only_id(frame, shapes)
     label = _named(lists, LABELS)
     if label:
         return {"task": task, "label": label, "worker": _named(lists - {label}, WORKERS)}
@@ -169,6 +170,15 @@ def _roles(table: Table, map: str | None) -> dict[str, Any] | None:
         if shapes.get(name) is dict:
             return {"task": task, "label": name}
     return None
+
+
+def _only_id(frame: pl.DataFrame, shapes: dict[str, type | None]) -> str | None:
+    """The one column that is called something with id and differs in every row."""
+    named = [
+        name for name in frame.columns if shapes[name] is None and re.search(r"(?i)(^|[_.\s-])id$|[a-z]I[Dd]$", name)
+    ]
+    ids = [name for name in named if frame[name].n_unique() == frame.height and not frame[name].null_count()]
+    return ids[0] if len(ids) == 1 else None
 
 
 def _mapped(table: Table, file: Path) -> dict[str, Any]:

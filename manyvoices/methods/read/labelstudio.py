@@ -12,8 +12,9 @@
 - Predictions are read with `--predictions`, by workers called `model:VERSION`; their `score` is kept.
 - `lead_time` is kept as `seconds`, `created_at` as `when`. A person may annotate a task twice; answers stand in the
   order they were made.
-- In JSON-MIN and CSV nothing tells data from questions but where a column stands: between `id` and `annotator`; in the
-  order of the alphabet, questions are the columns that differ within a task, or else hold few different values.
+- In JSON-MIN and CSV nothing tells data from questions but where a column stands: between `id` and `annotator`. In the
+  order of the alphabet, or with `id` first, questions are the columns that differ within a task, or else hold few
+  different values.
   `--question` names any column.
 """
 
@@ -56,7 +57,10 @@ def recognise(path: Path) -> float:
                 return 0.95
         elif not first and '"completed_by"' in (text := head(path)[0]) and text.lstrip()[:1] == "[":
             return 0.9  # a first task too long to be looked at whole
-    columns = set((glance(path) or [[]])[0])
+    names, *rows = glance(path) or [[]]
+    columns = set(names)
+    if {"id", "data", "annotations"} <= columns and rows and all(row[names.index("data")][:1] == "{" for row in rows):
+        return 0.9  # a task a line
     return 0.9 if {"id", "annotator", "annotation_id", "lead_time"} <= columns else 0.0
 
 
@@ -302,13 +306,17 @@ def _asked(columns: list[str], rows: list[dict[str, Any]]) -> tuple[list[str], l
     """The questions, and all columns that could be one."""
     others = [name for name in columns if name not in META]
     between = columns[columns.index("id") + 1 : columns.index("annotator")] if columns != sorted(columns) else []
-    if between and not set(between) & set(META):
+    if set(between) & set(META):
+        between = []
+    if between and columns[0] != "id":
         return between, others
-    values = {name: [str(record.get(name)) for record in rows] for name in others}
+    values = {name: [str(record.get(name)) for record in rows] for name in between or others}
     tasks = [str(record.get("id")) for record in rows]
-    differing = [name for name, said in values.items() if len(set(zip(tasks, said, strict=True))) > len(set(tasks))]
-    few = [name for name, said in values.items() if len(set(said)) * 2 <= len(said) or len(others) == 1]
-    return differing or few, others
+    T = len(set(tasks))
+    differing = [name for name, said in values.items() if len(set(zip(tasks, said, strict=True))) > T]
+    few = [name for name, said in values.items() if len(set(said)) * 2 <= len(said) or len(values) == 1]
+    labels = [name for name in few if T == 1 or len(set(values[name])) != T]  # as many as tasks: what the tasks show
+    return differing or labels or few or between[-1:], others
 
 
 # Writing -------------------------------------------------------------------------------------------------------------

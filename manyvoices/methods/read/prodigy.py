@@ -92,8 +92,8 @@ def _read(path: Path) -> Export:
             export.items[task] = content({key: record[key] for key in CONTENT if isinstance(record.get(key), str)})
     if timed:
         export.notes.append(
-            f"{len(timed)} workers are called by a time ({min(timed)}): sessions without a name, perhaps "
-            "several of one person"
+            f"{len(timed)} worker{'s are' if len(timed) > 1 else ' is'} called by a time ({min(timed)}): sessions "
+            "without a name, perhaps several of one person"
         )
     return export
 

@@ -118,3 +118,11 @@ def test_lists_by_any_name_are_notes(put):
     record = {"id": 1, "annotator_ids": [7], "human_labels": ["a"], "labels": ["b"], "question": ["c"], "self": ["d"], "at": [3]}
     raw = read("hf", put("a.jsonl", lines(record)))
     assert triples(raw.rows) == [("1", "7", "a")] and {"labels", "question", "self", "at_"} <= set(raw.rows.columns)
+
+
+def test_the_one_column_that_tells_rows_apart_is_the_task(put):
+    counts = [{"sentence_pair_id": n, "batch_id": 5, "label": {"yes": n, "no": 2}} for n in (7, 9)]
+    raw = read("hf", put("a.jsonl", lines(*counts)))
+    assert raw.rows["task"].to_list() == ["7", "7", "9", "9"] and raw.notes == []
+    two = [{"pair_id": n, "textId": n, "label": {"yes": n}} for n in (7, 9)]
+    assert read("hf", put("b.jsonl", lines(*two))).rows["task"].to_list() == ["1", "2"]

@@ -4,7 +4,7 @@ import copy
 import json
 
 import pytest
-from reading import module, read, triples
+from reading import module, read, surest, triples
 from samples import LABELSTUDIO, MIN, MIN_CSV, choice, person
 
 import manyvoices as mv
@@ -189,3 +189,24 @@ def test_repeats_are_of_answers_and_not_of_their_labels(put):
         mv.read(path, repeats="error")
     once = put("b.json", task(old, said(2, choice("q", "a", "d"))))
     assert mv.read(once, repeats="error").answers.n == 4
+
+
+def test_a_task_a_line(put):
+    path = put("a.jsonl", "".join(json.dumps(one) + "\n" for one in LABELSTUDIO))
+    assert surest(path) == "labelstudio" and module("labelstudio").questions(path) == ["mood", "stars"]
+    assert triples(read("labelstudio", path, question="stars").rows)[0] == ("11", "2", "5")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["1,hi,glad,7", "1,hi,sad,8", "2,yo,sad,7"],  # somebody disagrees
+        ["1,hi,glad,7", "1,hi,glad,8", "2,yo,sad,7", "2,yo,sad,8", "3,no,sad,7"],  # nobody does
+        ["1,hi,glad,7"],
+    ],
+)
+def test_data_between_the_id_and_the_answers(put, rows):
+    head = "id,text,mood,annotator,annotation_id,created_at,updated_at,lead_time\n"
+    raw = read("labelstudio", put("a.csv", head + "".join(f"{row},{n},2024,2024,1.5\n" for n, row in enumerate(rows))))
+    assert raw.about["question"] == "mood" and raw.items.columns == ["task", "text"]
+    assert sorted(triples(raw.rows)) == [(row.split(",")[0], row.split(",")[3], row.split(",")[2]) for row in rows]
