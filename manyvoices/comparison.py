@@ -41,7 +41,7 @@ SAYS = {
     "predicts_tempered": "mean log-probability of hidden answers under the channel shared by all methods, beliefs tempered",
     "predicts_label": "share of hidden answers that it holds most probable",
     "predicts_error": "mean distance between hidden and expected answers; lower is better",
-    "accuracy": "share of right labels of the fit to all answers",
+    "accuracy": "share of right labels of the fit to all answers, ties shared out",
     "log_loss": "mean -log of the probability of the truth; lower is better",
     "ece": "expected calibration error in 15 bins; lower is better",
     "mae": "mean distance to the truth; lower is better",
@@ -374,10 +374,15 @@ def dealt(units: int, columns: int, seed: int) -> tuple[np.ndarray, int]:
 
 
 def classes_right(found: Consensus, at: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """[n, 2 + BINS] right or not, -log of the truth's probability, and confidence less rightness in its bin."""
-    probs, codes = found.probs[at], found.codes[at]
-    right = (codes == truth).astype(float)
-    believed = np.append(probs, np.zeros((len(at), 1)), axis=1)[np.arange(len(at)), truth]
+    """[n, 2 + BINS] right or not (equal classes share, so that no tie rule favours a method), -log of the truth's probability, and confidence less rightness in its bin."""
+    probs = found.probs[at]
+    each = np.append(probs, np.zeros((len(at), 1)), axis=1)  # the last column is for a truth nobody named
+    believed = each[np.arange(len(at)), truth]
+    if found.chosen is None:
+        best = each >= probs.max(axis=1, keepdims=True) - 1e-9
+        right = best[np.arange(len(at)), truth] / best.sum(axis=1)
+    else:
+        right = (found.chosen[at] == truth).astype(float)
     sure = probs.max(axis=1, initial=0.0)
     wide = np.zeros((len(at), 2 + BINS))
     wide[:, 0], wide[:, 1] = right, -np.log(np.maximum(believed, 1e-12))
@@ -640,7 +645,7 @@ def gaps(one: Judged, place, entries: list[Entry], s: int, other: int) -> Scores
         of=["method"] * len(at),
         names=[entry.label for entry in entries],
         other=[one.trial.entries[other].label] * len(at),
-        value=one.gap[at, other, s],
+        value=one.gap[at, other, s] + 0.0,  # no -0.0
         low=one.gap_ends[0, at, other, s],
         high=one.gap_ends[1, at, other, s],
         n=np.full(len(at), one.trial.n),

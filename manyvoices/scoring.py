@@ -216,20 +216,49 @@ def shown(scores: Scores) -> pl.DataFrame:
     return scores.to_polars().with_columns(pl.col(pl.String).replace("", None))
 
 
-def summary(scores: Scores, most: int = 12) -> str:
-    """The rows of the data set, its groups and methods as lines of text; of workers, tasks and classes how many there are."""
+def summary(scores: Scores) -> str:
+    """The rows of the data set and its groups as lines of text, those of methods side by side; of workers, tasks and classes
+    how many there are."""
     lines: list[str] = []
     others: dict[tuple[str, str], int] = {}
     rows = zip(
         *(scores.column(c) for c in ("score", "of", "name", "group", "value", "low", "high", "n", "note")), strict=True
     )
     for score, of, name, group, value, low, high, n, note in rows:
-        if of not in ("dataset", "method"):
+        if of == "method":
+            continue
+        if of != "dataset":
             others[score, of] = others.get((score, of), 0) + 1
             continue
         ends = "" if np.isnan(low) else f" [{low:.3f}, {high:.3f}]"
         shown = f"{value:.4f}{ends} on {n}" if np.isfinite(value) else ""
         who = " ".join(text for text in (group, name) if text)
         lines.append(f"{f'{who}  ' if who else ''}{score:8} {shown}{f'  {note}' if note else ''}".rstrip())
+    lines += side_by_side(scores)
     lines += [f"{score}: {n} rows of {of}" for (score, of), n in others.items()]
     return "\n".join(lines)
+
+
+def side_by_side(scores: Scores) -> list[str]:
+    """A line a method, a column a score with its ends; ranks and gaps are left to the table."""
+    cells: dict[str, dict[str, str]] = {}
+    names = ("score", "of", "name", "other", "value", "low", "high")
+    for score, of, name, other, value, low, high in zip(*(scores.column(c) for c in names), strict=True):
+        if of != "method" or other or score.endswith("_rank"):
+            continue
+        if score == "recommended":
+            text = "*" if value == 1 else ""
+        elif np.isnan(value):
+            text = "not defined"
+        else:
+            text = f"{value:.3f}" + ("" if np.isnan(low) else f" [{low:.3f}, {high:.3f}]")
+        cells.setdefault(score, {})[name] = text
+    if not cells:
+        return []
+    methods = list(dict.fromkeys(name for column in cells.values() for name in column))
+    columns = [["method", *methods]] + [[score, *(held.get(m, "") for m in methods)] for score, held in cells.items()]
+    widths = [max(map(len, column)) for column in columns]
+    return [
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in zip(*columns, strict=True)
+    ]
