@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from .core.consensus import Consensus
 from .core.dataset import Dataset
 from .core.errors import BadCall, BadInput
 from .core.scores import Scores
+
+if TYPE_CHECKING:
+    from .nn.model import Learned
 
 
 def read(
@@ -178,6 +181,27 @@ def report(source: Any, out: str | Path, runs: Iterable[str | Path] = (), **opti
     from .reporting import reported
 
     return reported(ready(source, None), Path(out), [Path(run) for run in runs], **options)
+
+
+def train(items: Any, labels: Any, method: str | Callable = "classifier", **options: Any) -> Learned:
+    """A model from items and one label each, hard or soft: a Consensus, a label table, or a mapping."""
+    from .learning import taught
+
+    return taught("train", items, method, options, labels=labels)
+
+
+def learn(items: Any, answers: Answers, method: str | Callable = "crowdlayer", **options: Any) -> Learned:
+    """A model from items and everybody's answers; many also know what each worker would say."""
+    from .learning import taught
+
+    return taught("learn", items, method, options, answers=answers)
+
+
+def load(path: str | Path) -> Learned:
+    """A model that `train` or `learn` saved."""
+    from .nn.model import Learned
+
+    return Learned.load(path)
 
 
 def ready(source: Any, on: str | None) -> Dataset | Answers:

@@ -8,6 +8,7 @@ import secrets
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -300,4 +301,5 @@ def items_of(raw: Raw, answers: Answers | None, rules: Rules, messages: list) ->
     splits = raw.splits
     if splits is None and raw.items is not None and "split" in raw.items.columns:
         splits = raw.items.select("task", "split")
-    return Items(ids, classes, truth, raw.items, raw.arrays, splits)
+    folder = raw.about.get("folder")
+    return Items(ids, classes, truth, raw.items, raw.arrays, splits, None if folder is None else Path(folder))

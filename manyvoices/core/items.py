@@ -24,6 +24,7 @@ class Items:
     table: pl.DataFrame | None  # task and its content columns, for the items that have any
     arrays: Path | None  # images.npz or features.npy
     split: pl.DataFrame | None  # task, split
+    folder: Path | None = None  # where the paths of images and sounds begin
 
     def __post_init__(self):
         self.truth.setflags(write=False)

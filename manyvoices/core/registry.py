@@ -21,6 +21,7 @@ from typing import Any
 from .errors import BadCall, ManyVoicesError, Unknown
 
 METHODS = Path(__file__).parent.parent / "methods"
+TRAINING = Path(__file__).parent.parent / "nn" / "training.py"
 ENTRY_POINTS = "manyvoices.methods"
 PLAIN = ("int", "float", "str", "bool")
 
@@ -36,6 +37,7 @@ class Option:
     choices: tuple[str, ...] = ()
     optional: bool = False  # None is a value
     also: tuple[str, ...] = ()
+    group: str = ""  # "training": one of the options that every trained method shares
 
     def convert(self, value: Any, method: str) -> Any:
         """A value of the right type from text or a Python literal."""
@@ -171,6 +173,9 @@ def describe(job: str, name: str, path: Path) -> Method:
     options, data, required = [], [], []
     for argument, default in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True):
         kind = ast.unparse(argument.annotation) if argument.annotation else "str"
+        if kind == "Training":
+            options += training()
+            continue
         plain_type, choices, optional = typed(kind)
         if plain_type is None:
             data.append(argument.arg)
@@ -205,6 +210,26 @@ def describe(job: str, name: str, path: Path) -> Method:
         also,
         tuple(functions),
     )
+
+
+@cache
+def training() -> tuple[Option, ...]:
+    """What all trained methods share: the fields of the class Training, read from its source too."""
+    tree = ast.parse(TRAINING.read_text(encoding="utf-8"))
+    made = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Training")
+    docstring = ast.get_docstring(made) or ""
+    helps = parameters(docstring)[1]
+    also = spellings(facts_of(docstring)[1].get("Also", ""))[1]
+    found = []
+    for node in made.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
+            name, (kind, choices, optional) = node.target.id, typed(ast.unparse(node.annotation))
+            if kind is not None:
+                value = ast.literal_eval(node.value)
+                found.append(
+                    Option(name, kind, value, helps.get(name, ""), choices, optional, also.get(name, ()), "training")
+                )
+    return tuple(found)
 
 
 def facts_of(docstring: str) -> tuple[str, dict[str, str]]:

@@ -1,0 +1,62 @@
+"""Where a network runs and in which precision; which part of a group of processes this one is."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+
+from ..core.errors import BadCall
+
+
+def device_of(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda", rank()) if torch.cuda.is_available() else torch.device("cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise BadCall(f"--device {name}: expected auto, cpu, cuda or cuda:N") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise BadCall(f"--device {name}: this machine has no CUDA device; leave --device out")
+    return device
+
+
+def has_bf16(device: torch.device) -> bool:
+    return torch.cuda.is_bf16_supported() if device.type == "cuda" else torch.ops.mkldnn._is_mkldnn_bf16_supported()
+
+
+def precise(precision: str, device: torch.device, heavy: bool) -> AbstractContextManager:
+    """Autocast to bf16 where it was asked for, or where a trained encoder makes it worth while."""
+    wanted = precision == "bf16" or (precision == "auto" and heavy and has_bf16(device))
+    return torch.autocast(device.type, torch.bfloat16) if wanted else nullcontext()
+
+
+# processes ------------------------------------------------------------------------------------------------------------
+
+
+def world() -> int:
+    return torch.distributed.get_world_size() if grouped() else 1
+
+
+def rank() -> int:
+    return torch.distributed.get_rank() if grouped() else 0
+
+
+def grouped() -> bool:
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+def join_group() -> None:
+    """Under `torchrun` the processes find one another; alone there is nothing to do."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not grouped():
+        torch.distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+
+
+def summed(*numbers: torch.Tensor) -> list[torch.Tensor]:
+    """Each number summed over all processes."""
+    if not grouped():
+        return list(numbers)
+    both = torch.stack([number.detach().double() for number in numbers])
+    torch.distributed.all_reduce(both)
+    return list(both)

@@ -1,0 +1,209 @@
+"""What a trained network can be asked, and the folder it is kept in. `load` runs no code from the folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..core import registry
+from ..core.content import Content, content_of
+from ..core.errors import BadInput, Unknown
+from ..core.files import put, put_text
+from ..core.items import Items
+from ..core.names import Names
+from . import encoders
+from .batches import moved
+from .nets import Crowd, Net, Seen
+from .training import Training
+
+SPLITS = ("train", "dev", "test")
+SOME = 64  # workers that stand for everybody
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A network with the names it speaks of. Of a worker it does not know, `-1`, it says what workers say on average:
+    the mean over all of them, or over 64 evenly chosen ones."""
+
+    net: Crowd
+    classes: Names
+    workers: Names | None
+    about: dict[str, Any]
+    metrics: list[dict[str, float]]
+    split: tuple[Names, np.ndarray] | None = None  # ids of the items it was trained beside, and their split
+    temperature: float = 1.0
+
+    @property
+    def can(self) -> frozenset[str]:
+        own = type(self.net).said is not Crowd.said
+        return frozenset({"truth", "workers"} if own else {"truth"})
+
+    def predict(self, items: Items | Content) -> np.ndarray:
+        """P(truth) of each item with content, in the order of ids: [n, K]."""
+        with torch.no_grad():
+            found = [self.heated(self.net.truth(x)) for x, _ in self.batches(items)]
+        return np.concatenate(found) if found else np.zeros((0, len(self.classes)))
+
+    def predict_pairs(self, items: Items | Content, at: np.ndarray, worker: np.ndarray) -> np.ndarray:
+        """P(worker says l about item) for n pairs of codes: [n, K]."""
+        if "workers" not in self.can:
+            raise BadInput(f"{self.about['method']} has no model of workers", expected="a model made by `learn`")
+        content = items if isinstance(items, Content) else content_of(items)
+        order = np.argsort(at, kind="stable")
+        cut = np.searchsorted(at[order], np.arange(len(content) + 1))
+        found = np.zeros((len(at), len(self.classes)))
+        for x, rows in self.batches(content):
+            some = order[cut[rows[0]] : cut[rows[-1] + 1]]
+            if len(some):
+                with torch.no_grad():
+                    seen = self.net(x)
+                    found[some] = self.said(seen, torch.from_numpy(at[some] - rows[0]), torch.from_numpy(worker[some]))
+        return found
+
+    def said(self, seen: Seen, at: torch.Tensor, worker: torch.Tensor) -> np.ndarray:
+        device = seen.logits.device
+        at, worker = at.to(device), worker.to(device)
+        known = worker >= 0
+        found = torch.zeros((len(at), len(self.classes)), dtype=torch.float64)
+        if known.any():
+            found[known.cpu()] = self.net.said(seen, at[known], worker[known]).double().exp().cpu()
+        if (~known).any():
+            everybody = np.unique(np.linspace(0, self.net.workers - 1, min(SOME, self.net.workers)).round()).astype(int)
+            asked, which = at[~known].unique(return_inverse=True)
+            pairs = asked.repeat_interleave(len(everybody)), torch.from_numpy(everybody).to(device).repeat(len(asked))
+            each = self.net.said(seen, *pairs).double().exp().reshape(len(asked), len(everybody), -1).mean(dim=1)
+            found[(~known).cpu()] = each[which].cpu()
+        return (found / found.sum(dim=1, keepdim=True)).numpy()
+
+    def heated(self, log_probs: torch.Tensor) -> np.ndarray:
+        return (log_probs.double() / self.temperature).softmax(-1).cpu().numpy()
+
+    def batches(self, items: Items | Content, size: int = 256) -> Iterator[tuple[Any, np.ndarray]]:
+        content = items if isinstance(items, Content) else content_of(items)
+        if content.kind != self.about["encoder"]["kind"]:
+            raise BadInput(
+                f"the model was trained on {self.about['encoder']['kind']}, and these items are {content.kind}"
+            )
+        how = Training(encoder=self.about["encoder"]["name"], finetune=self.about["encoder"]["trained"])
+        found = encoders.encoded(content, how)
+        if found.width != self.about["encoder"]["width"]:
+            raise BadInput(f"items of {found.width} numbers; the model was trained on {self.about['encoder']['width']}")
+        device = next(self.net.parameters()).device
+        self.net.eval()
+        for a in range(0, len(content), size):
+            rows = np.arange(a, min(a + size, len(content)))
+            yield moved(found.source(rows, None), device), rows
+
+    def worker_codes(self, names: list[str], unseen: str = "error") -> np.ndarray:
+        """Codes of workers; of those it does not know -1, or an error that names one."""
+        assert self.workers is not None
+        codes = self.workers.code(names, missing=-1)
+        if unseen == "error" and (codes < 0).any():
+            raise Unknown(
+                f"the model does not know the worker {names[int(np.argmin(codes))]!r}; --unseen mean predicts the average"
+            )
+        return codes
+
+    # the folder --------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> list[Path]:
+        from safetensors.torch import save_file
+
+        path = Path(path)
+        tensors = {name: t.detach().cpu().contiguous().clone() for name, t in self.net.state_dict().items()}
+        config = self.about | {
+            "manyvoices": version("manyvoices"),
+            "classes": self.classes.to_list(),
+            "workers": None if self.workers is None else self.workers.to_list(),
+            "temperature": self.temperature,
+        }
+        files = [put(path / "model.safetensors", lambda file: save_file(tensors, file))]
+        if self.split is not None:
+            rows = zip(self.split[0], self.split[1], strict=True)
+            files.append(put(path / "splits.csv", lambda file: write_splits(file, rows)))
+        files.append(put_text(path / "metrics.jsonl", "".join(json.dumps(row) + "\n" for row in self.metrics)))
+        files.append(put_text(path / "README.md", card(self)))
+        files.append(put_text(path / "config.json", json.dumps(config, indent=1, ensure_ascii=False) + "\n"))
+        (path / "checkpoint.safetensors").unlink(missing_ok=True)
+        return files
+
+    @classmethod
+    def load(cls, path: str | Path) -> Learned:
+        from safetensors.torch import load_file
+
+        path = Path(path)
+        expected = "a folder that `manyvoices train` or `learn` wrote"
+        if not (path / "config.json").is_file():
+            raise BadInput("no config.json in it", file=path, expected=expected)
+        try:
+            config = json.loads((path / "config.json").read_text(encoding="utf-8"))
+            tensors = load_file(path / "model.safetensors")
+            kind = getattr(method_file(config["job"], config["method"]), config["class"])
+            classes, workers = Names(config["classes"]), config["workers"]
+            body, width = encoders.body_of(config["encoder"])
+            net = Net(body, width, len(classes), config["hidden"], 0.0)
+            model = kind(net, 0 if workers is None else len(workers), len(classes), **config["options"])
+            model.options = config["options"]
+            model.load_state_dict(tensors)
+        except BadInput:
+            raise
+        except Exception as error:  # whatever a damaged file does, it is one fact to the user
+            raise BadInput(f"cannot be read ({type(error).__name__}: {error})", file=path, expected=expected) from error
+        own = ("manyvoices", "classes", "workers", "temperature")
+        about = {name: value for name, value in config.items() if name not in own}
+        known = None if workers is None else Names(workers)
+        return cls(model.eval(), classes, known, about, [], read_splits(path), config["temperature"])
+
+    def with_temperature(self, value: float) -> Learned:
+        return replace(self, temperature=value)
+
+
+def method_file(job: str, method: str) -> ModuleType:
+    """The file of a method of ours, and nothing that leads elsewhere."""
+    if method not in registry.names(job):
+        raise ValueError(f"no method {job} {method}")
+    return registry.module(job, method)
+
+
+def write_splits(file: Path, rows) -> None:
+    import polars as pl
+
+    task, split = zip(*rows, strict=True)
+    pl.DataFrame({"task": list(task), "split": [SPLITS[code] for code in split]}).write_csv(file)
+
+
+def read_splits(path: Path) -> tuple[Names, np.ndarray] | None:
+    import polars as pl
+
+    if not (path / "splits.csv").is_file():
+        return None
+    table = pl.read_csv(path / "splits.csv", infer_schema=False)
+    code = {name: i for i, name in enumerate(SPLITS)}
+    return Names(table["task"].to_list()), np.array([code[name] for name in table["split"]], np.int8)
+
+
+def card(model: Learned) -> str:
+    about = model.about
+    last = model.metrics[-1] if model.metrics else {}
+    lines = [
+        f"# {about['method']}",
+        "",
+        f"Made by manyvoices {version('manyvoices')}: `{about['job']} -s {about['method']}`.",
+        "",
+        f"- encoder: {about['encoder']['name']} ({'trained' if about['encoder']['trained'] else 'frozen'})",
+        f"- classes: {len(model.classes)}; workers: {0 if model.workers is None else len(model.workers)}",
+        f"- epochs: {about['epochs']}, weights of epoch {about['kept_epoch']}",
+        *(f"- {name}: {value:.6g}" for name, value in last.items()),
+        "",
+        "It predicts what it was trained on: answers of these people about such items. How good it is on others is not known;",
+        "`manyvoices evaluate` measures it on the test split kept in splits.csv.",
+    ]
+    return "\n".join(lines) + "\n"

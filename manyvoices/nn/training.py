@@ -1,0 +1,93 @@
+"""How a network is trained: the options every trained method shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """The defaults are one recipe for all methods, not tuned to any of them.
+
+    Also: epochs=n_epochs; batch=batch_size; augment=data_augmentation; patience=early_stopping
+
+    Parameters
+    ----------
+    encoder
+        What turns an item into numbers: minilm, efficientnet, voice, pixels, patches, tfidf, features, a folder saved
+        by transformers, or hf:ORG/NAME; auto is tfidf for text, pixels for images, features for vectors.
+    finetune
+        Train the encoder too, where it can be trained.
+    epochs
+        How often every training item is seen.
+    batch
+        Items a step.
+    lr
+        Learning rate of the network's head and of the workers' parameters.
+    encoder_lr
+        Learning rate of the encoder's last layer, with --finetune.
+    layer_decay
+        Each layer of the encoder below has its learning rate multiplied by this, with --finetune.
+    optimizer
+        Which optimiser: radam, adam, adamw or sgd.
+    decay
+        Weight decay of the network; the workers' parameters have none.
+    momentum
+        Momentum of sgd.
+    scheduler
+        How the learning rate goes: cosine (down to 0), multistep, or constant.
+    milestones
+        Epochs after which multistep multiplies the learning rate by --lr-decay, such as 50,75.
+    lr_decay
+        The factor of multistep.
+    warmup
+        Epochs over which the learning rate rises from 0.
+    clip
+        Largest norm of the gradient; 0 for no limit.
+    hidden
+        Width of the hidden layer between encoder and classes; 0 for none.
+    dropout
+        Share of the hidden layer that is dropped in training.
+    keep
+        Which weights are kept: best (by the answers to the dev items) or last.
+    patience
+        Stop after so many epochs without a better score on the dev items; 0 for never.
+    augment
+        Shift, mirror and crop training images at random.
+    class_weights
+        balanced weighs answers against the frequency of their class.
+    seed
+        For the start, the order of items, and dropout.
+    device
+        auto, cpu, cuda or cuda:N.
+    precision
+        auto, float32 or bf16; auto takes bf16 for trained encoders where the machine has it.
+    """
+
+    encoder: str = "auto"
+    finetune: bool = False
+    epochs: int = 20
+    batch: int = 64
+    lr: float = 0.001
+    encoder_lr: float = 0.00005
+    layer_decay: float = 0.9
+    optimizer: Literal["radam", "adam", "adamw", "sgd"] = "radam"
+    decay: float = 0.0001
+    momentum: float = 0.9
+    scheduler: Literal["cosine", "multistep", "constant"] = "cosine"
+    milestones: str = ""
+    lr_decay: float = 0.1
+    warmup: int = 0
+    clip: float = 5.0
+    hidden: int = 128
+    dropout: float = 0.1
+    keep: Literal["best", "last"] = "best"
+    patience: int = 0
+    augment: bool = False
+    class_weights: Literal["none", "balanced"] = "none"
+    seed: int = 0
+    device: str = "auto"
+    precision: Literal["auto", "float32", "bf16"] = "auto"
+    folder: Path | None = None  # for check points; not an option but where the result goes
