@@ -152,17 +152,34 @@ def guests(job: str) -> dict[str, Any]:
 def about(job: str, name: str) -> Method:
     """The method of exactly this name, read from its source."""
     path = METHODS / job / f"{name}.py"
-    if not path.is_file():
-        module = guests(job)[name].module
-        spec = importlib.util.find_spec(module)
-        if spec is None or not spec.origin:
-            raise ManyVoicesError(f"{module}, which offers {job}.{name}, cannot be found")
-        path = Path(spec.origin)
-    return describe(job, name, path)
+    if path.is_file():
+        return describe(job, name, path)
+    try:
+        return describe(job, name, source_of(guests(job)[name]))
+    except (
+        ManyVoicesError
+    ) as error:  # a broken guest is told of in the list and when it is named, and breaks nothing else
+        return Method(job, name, f"(cannot be used: {error})", str(error), "")
+
+
+def source_of(point: Any) -> Path:
+    """The file an entry point speaks of, found without importing anything of its package."""
+    top, *rest = point.module.split(".")
+    spec = importlib.util.find_spec(top)
+    places = [Path(place, *rest) for place in (spec and spec.submodule_search_locations) or ()]
+    files = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]
+    files += [Path(spec.origin)] if spec and spec.origin and not rest else []
+    if found := next((file for file in files if file.is_file()), None):
+        return found
+    raise ManyVoicesError(f"{point.value}, which offers {point.name}, cannot be found; reinstall or uninstall it")
 
 
 def describe(job: str, name: str, path: Path) -> Method:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (SyntaxError, ValueError, OSError) as error:
+        line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+        raise ManyVoicesError(f"{path}{line}: {getattr(error, 'msg', error)}") from None
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     if name not in functions:
         raise ManyVoicesError(f"{path}: a method file needs a function called {name}")
@@ -182,7 +199,7 @@ def describe(job: str, name: str, path: Path) -> Method:
             if default is None:
                 required.append(argument.arg)
             continue
-        value = ast.literal_eval(default) if default is not None else None
+        value = None if default is None else literal(default, argument.arg, path)
         options.append(
             Option(
                 argument.arg,
@@ -230,6 +247,16 @@ def training() -> tuple[Option, ...]:
                     Option(name, kind, value, helps.get(name, ""), choices, optional, also.get(name, ()), "training")
                 )
     return tuple(found)
+
+
+def literal(default: ast.expr, name: str, path: Path) -> Any:
+    try:
+        return ast.literal_eval(default)
+    except ValueError:
+        said = ast.unparse(default)
+        raise ManyVoicesError(
+            f"{path}, line {default.lineno}: the default of {name} is {said}; write a literal, such as 0.1"
+        ) from None
 
 
 def facts_of(docstring: str) -> tuple[str, dict[str, str]]:
@@ -373,10 +400,16 @@ def find(job: str, name: str):
             raise missing(f"{job}/{name}", error) from error
         setattr(sys.modules[f"manyvoices.methods.{job}"], name, function)  # the folder shows the function, not its file
         return function
+    point = guests(job)[name]
+    path = source_of(point)
     try:
-        return guests(job)[name].load()
+        return point.load()
     except ModuleNotFoundError as error:
         raise missing(f"{job}/{name}", error) from error
+    except (SyntaxError, ImportError, AttributeError) as error:
+        raise ManyVoicesError(
+            f"{point.value}, which offers {point.name}, cannot be loaded from {path}: {error}"
+        ) from error
 
 
 def folder(package: str):

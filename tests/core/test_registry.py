@@ -125,6 +125,48 @@ def test_facts_from_the_source(tmp_path, monkeypatch, fresh):
     assert registry.parse("aggregate", "TheirVote[Exponent=3]")[0][1] == {"power": 3.0}
 
 
+def test_a_broken_package_breaks_nothing_but_its_own_method(tmp_path, monkeypatch, fresh):
+    package(tmp_path, "halves", {"aggregate.half": "halves:half", "aggregate.gone": "halves.gone:gone", "aggregate.away": "nowhere.at.all:away"},
+            "def half(:\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    fresh()
+    assert {"half", "gone", "away", "ds"} <= set(registry.names("aggregate"))
+    assert [m.name for m, _ in registry.parse("aggregate", "mv,DawidSkene")] == ["mv", "ds"]
+    for name, says in (("half", r"which offers aggregate.half, cannot be loaded from .*halves\.py: "), ("gone", "halves.gone:gone, which offers aggregate.gone, cannot be found"), ("away", "cannot be found")):
+        assert registry.about("aggregate", name).title.startswith("(cannot be used: ")
+        with pytest.raises(ManyVoicesError, match=says):
+            registry.find("aggregate", name)
+
+
+def test_a_package_that_cannot_be_loaded_says_where(tmp_path, monkeypatch, fresh):
+    package(tmp_path, "hollow", {"aggregate.hollow": "hollow:other"}, 'def hollow(answers):\n    """Nothing."""\n')
+    monkeypatch.syspath_prepend(str(tmp_path))
+    fresh()
+    with pytest.raises(ManyVoicesError, match=r"hollow:other, which offers aggregate.hollow, cannot be loaded from .*hollow\.py: "):
+        registry.find("aggregate", "hollow")
+
+
+def test_listing_imports_nothing_of_a_package(tmp_path, monkeypatch, fresh):
+    (tmp_path / "heavy").mkdir()
+    (tmp_path / "heavy" / "__init__.py").write_text("raise SystemExit('imported')\n")
+    (tmp_path / "heavy" / "light.py").write_text('"""Light: a vote."""\ndef light(answers):\n    """Vote."""\n')
+    package(tmp_path, "heavier", {"aggregate.light": "heavy.light:light"}, "")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    fresh()
+    assert registry.about("aggregate", "light").title == "Light: a vote." and "heavy" not in sys.modules
+
+
+@pytest.mark.parametrize("source, says", [
+    ("def spoilt(answers:\n    pass\n", r"spoilt\.py, line 1: "),
+    ('"""S."""\ndef spoilt(answers, *, share: float = 1 / 3):\n    """S."""\n', r"spoilt\.py, line 2: the default of share is 1 / 3; write a literal"),
+    ("def other(answers):\n    pass\n", "a method file needs a function called spoilt")])
+def test_a_spoilt_file_is_named(tmp_path, source, says):
+    (tmp_path / "spoilt.py").write_text(source)
+    with pytest.raises(ManyVoicesError, match=says) as error:
+        registry.describe("aggregate", "spoilt", tmp_path / "spoilt.py")
+    assert "\n" not in str(error.value)
+
+
 def test_help_of_a_method_whose_extra_is_missing(tmp_path, monkeypatch, fresh):
     folder = tmp_path / "learn"
     folder.mkdir()
