@@ -113,3 +113,14 @@ def near(one, other, atol: float = 1e-9, skip: tuple[str, ...] = ()) -> None:
     assert a.keys() == b.keys()
     for name in a.keys() - set(skip):
         np.testing.assert_allclose(a[name], b[name], rtol=1e-9, atol=atol, err_msg=name)
+
+
+def another(option, known):
+    """A value that is not the option's default: the one known to suit it, else one made from its signature."""
+    if option.name in known:
+        return known[option.name]
+    if option.choices:
+        return next(choice for choice in option.choices if choice != option.default)
+    if option.type == "bool":
+        return not option.default
+    return {"int": (option.default or 0) + 1, "float": (option.default or 1.0) / 2}.get(option.type, "other")
