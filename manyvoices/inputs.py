@@ -396,6 +396,31 @@ def column(data: Dataset, answers: Answers, name: str) -> np.ndarray | None:
     return scores
 
 
+def times(data: Dataset, name: str) -> np.ndarray | None:
+    """[n] the notes `seconds` or `when`, in the order of `answers.rows()`, as numbers (moments in seconds since 1970).
+
+    NaN where nothing stands, or nothing that is a number or an ISO time; nothing at all without such a column.
+    """
+    import polars as pl
+
+    if data.notes is None or name not in data.notes.columns:
+        return None
+    text = data.notes[name].cast(pl.String).str.strip_chars()
+    numbers = text.cast(pl.Float64, strict=False)
+    if name == "when" and numbers.null_count() > text.null_count():
+        numbers = numbers.fill_null(since_1970(text))
+    return numbers.fill_null(float("nan")).to_numpy()
+
+
+def since_1970(text: pl.Series) -> pl.Series:
+    """ISO times as seconds; a time without a zone counts as UTC, a date alone as its beginning."""
+    whole = text.str.replace(r"^(\d{4}-\d\d-\d\d)$", "${1}T00:00").str.replace(r"^(\d{4}-\d\d-\d\d) ", "${1}T")
+    whole = whole.str.replace(r"( ?UTC|Z)$", "+00:00").str.replace(r"(T\d\d:\d\d)($|[+-])", "${1}:00${2}")
+    whole = whole.str.replace(r"(T[\d:.]+)$", "${1}+00:00").str.replace(r"([+-]\d\d)$", "${1}:00")
+    moments = whole.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%z", time_zone="UTC", strict=False)
+    return moments.dt.epoch("us") / 1e6
+
+
 def mapping(given: Any, value: str) -> tuple[dict[str, str | None], Path | None]:
     """task -> label from a mapping, a frame, or a file; and which file."""
     if isinstance(given, Mapping):

@@ -69,6 +69,8 @@ class Export:
             return names if len(names) > 1 else []
         found = []
         for name in names:
+            if not any(len(row[3] or ()) > 1 for row in self.said[name]):
+                continue  # one label each: no question of yes and no
             labels = in_order({label for row in self.said[name] for label in row[3] or ()})
             found += [f"{name}: {label}" for label in labels] if len(names) > 1 else labels
         return found

@@ -16,6 +16,7 @@ import polars as pl
 from ...core.dataset import Raw
 from ...core.errors import BadInput
 from ...core.names import in_order, is_integer
+from ._columns import rows_of
 from ._text import as_text, cautious, parse_json, peek_json, short
 
 NAME = re.compile(r"(?P<set>.+?)_(?P<split>train|dev|val|test)(?P<rest>.*)\.json(\.gz)?", re.DOTALL)
@@ -218,3 +219,46 @@ def side_file(entries: list[Entry], ending: str) -> Path | None:
     """A file of the set that lies beside its splits."""
     file = entries[0].file.with_name(f"{_part(entries[0].file, 'set')}_{ending}")
     return file if file.is_file() else None
+
+
+# Submissions ---------------------------------------------------------------------------------------------------------
+
+
+def soft_labels(data: Raw, format: str) -> tuple[list[str], list[str], np.ndarray]:
+    """Tasks, classes and [T, K] shares: the columns p:CLASS of predictions if there are any, else those of the answers.
+
+    Where answers have several labels, a share is that of the workers who gave the label.
+    """
+    rows = rows_of(data, format).drop_nulls("label").with_columns(pl.col("label").cast(pl.String))
+    tasks = in_order({*rows["task"]})
+    if given := [name for name in rows.columns if name.startswith("p:")]:
+        first = pl.DataFrame({"task": tasks}).join(rows.unique("task", keep="first"), on="task", how="left")
+        return tasks, [name[2:] for name in given], first.select(pl.col(given).cast(pl.Float64)).to_numpy()
+    classes = data.classes or in_order(set(rows["label"]))
+    rows = rows if "count" in rows.columns else rows.with_columns(count=pl.lit(1))
+    if data.scale == "multilabel" and "worker" in rows.columns:
+        people = rows.group_by("task").agg(n=pl.col("worker").n_unique())
+        rows = rows.unique(["task", "worker", "label"])
+    else:
+        people = rows.group_by("task").agg(n=pl.col("count").sum())
+    votes = rows.group_by("task", "label").agg(pl.col("count").sum()).join(people, on="task")
+    at = ({name: place for place, name in enumerate(names)} for names in (tasks, classes))
+    task, label = (
+        votes[role].replace_strict(places).to_numpy() for role, places in zip(("task", "label"), at, strict=True)
+    )
+    shares = np.zeros((len(tasks), len(classes)))
+    shares[task, label] = (votes["count"] / votes["n"]).to_numpy()
+    return tasks, classes, shares
+
+
+def brief(share: float) -> str:
+    """A share as the scorers read it: ten digits, none of them idle."""
+    return f"{share:.10f}".rstrip("0").removesuffix(".")
+
+
+def in_numbers(names: Iterable[str]) -> list[str]:
+    """Ann2 before Ann10."""
+    return sorted(
+        names,
+        key=lambda name: [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d{1,15})", name)],
+    )

@@ -90,9 +90,9 @@ def labelstudio(
     return _read(path, worker, predictions, question).raw(question, multilabel, mails=worker == "email")
 
 
-def questions(path: Path) -> list[str]:
+def questions(path: Path, *, multilabel: str = "rows") -> list[str]:
     """What `--question` may be; nothing where one question only is asked."""
-    return _read(path).questions()
+    return _read(path).questions(multilabel)
 
 
 def _read(path: Path, worker: str = "id", predictions: bool = False, question: str | None = None) -> Export:

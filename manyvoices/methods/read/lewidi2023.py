@@ -13,7 +13,9 @@ One file, or a folder with NAME_train.json, NAME_dev.json, NAME_test.json, which
 - Answers of the test phase are empty: missing labels.
 - Further questions in `other_info` (aggressiveness, offensiveness, kinds of abuse) are read with `--question`; without
   it the main one is. Groups of annotators stand in the table of workers.
-- Writing gives one file: labels and shares from the answers, the hard label from the truth where it is known.
+- Writing gives one file: labels and shares from the answers, the hard label from the truth where it is known. A name that
+  ends in .tsv gives a submission instead: without a header the hard label and the shares of the classes, a line a task in
+  the order of the ids; from predictions with columns p:CLASS, else from the answers.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from ...core.errors import BadCall
 from ...core.files import put_text
 from ...core.names import in_order
 from ._columns import choose, one_a_pair, rows_of
-from ._lewidi import Entry, classes_of, labels_of, load_entries, looks, main_question, raw_of
+from ._lewidi import Entry, brief, classes_of, labels_of, load_entries, looks, main_question, raw_of, soft_labels
 from ._text import as_text, cautious, short
 
 
@@ -141,7 +143,11 @@ def _workers(entries: list[Entry]) -> pl.DataFrame | None:
 
 
 def write(data: Raw, out: Path) -> list[Path]:
-    """One file in the form of the 2023 edition."""
+    """One file in the form of the 2023 edition; for a name in .tsv, what is handed in there."""
+    if Path(out).suffix == ".tsv":
+        _, names, soft = soft_labels(data, "lewidi2023")
+        lines = ["\t".join([names[int(row.argmax())], *map(brief, row)]) for row in soft]
+        return [put_text(Path(out), "".join(f"{line}\n" for line in lines))]
     rows = one_a_pair(rows_of(data, "lewidi2023", named=True), "lewidi2023")
     rows = rows.with_columns(pl.col("label").cast(pl.String))
     classes = data.classes or in_order(set(rows["label"]))

@@ -16,21 +16,41 @@ the table of workers.
 - Not everybody has a row in the metadata.
 - Classes are those of `soft_label`, seen or not. Whole numbers, more than two, are an ordinal scale.
 - Answers of the test phase are empty: missing labels.
+- Writing gives one file in this form, or what is handed in, without a header and in the order of the ids: X_soft.tsv has
+  `id` and the shares of the classes, `[0.25, 0.75]` (for several labels `[[0.5, 0.5], ...]`, no and yes of each class);
+  X_pe.tsv what each worker says or is predicted to say, `[1, 0]`, workers in the order of their numbers. Shares come
+  from columns p:CLASS, else from the answers.
 - Two texts become a pair: premise and hypothesis (context, statement), question1 and question2, else text1 and text2.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 
 from ...core.dataset import Raw
 from ...core.errors import BadCall, BadInput
-from ._columns import choose
-from ._lewidi import Entry, classes_of, labels_of, load_entries, looks, main_question, raw_of, side_file
+from ...core.files import put_text
+from ...core.names import in_order, is_integer
+from ._columns import choose, one_a_pair, rows_of
+from ._lewidi import (
+    Entry,
+    brief,
+    classes_of,
+    in_numbers,
+    labels_of,
+    load_entries,
+    looks,
+    main_question,
+    raw_of,
+    side_file,
+    soft_labels,
+)
 from ._text import as_text, cautious, parse_json, short
 
 
@@ -112,6 +132,86 @@ def _split(text: str | None, entry: Entry, times: int) -> list[str | None]:
         return [text]
     parts: list[str | None] = [part.strip() for part in text.split(",")]
     return parts if all(part in classes for part in parts) or len(parts) == times else [text]
+
+
+# Writing -------------------------------------------------------------------------------------------------------------
+
+
+def write(data: Raw, out: Path) -> list[Path]:
+    """One file in the form of the 2025 edition; for X_soft.tsv and X_pe.tsv, what is handed in there."""
+    out = Path(out)
+    if out.suffix == ".tsv":
+        if not out.name.endswith(("_soft.tsv", "_pe.tsv")):
+            raise BadCall(f"{out.name}: the names of submissions to lewidi2025 end in _soft.tsv or _pe.tsv")
+        said = _shares(data) if out.name.endswith("_soft.tsv") else _by_worker(data)
+        return [put_text(out, "".join(f"{task}\t{text}\n" for task, text in said))]
+    return [put_text(out, json.dumps(_entries(data), ensure_ascii=False, indent=1) + "\n")]
+
+
+def _entries(data: Raw) -> dict[str, Any]:
+    rows = rows_of(data, "lewidi2025", named=True).drop_nulls("label").with_columns(pl.col("label").cast(pl.String))
+    several = data.scale == "multilabel"
+    rows = rows.unique(["task", "worker", "label"], maintain_order=True) if several else one_a_pair(rows, "lewidi2025")
+    for name in {*rows["worker"], *(rows["label"] if several else ())}:
+        if "," in name or name != name.strip():
+            raise BadCall(f"{short(name)} would be cut at its comma or spaces: lewidi2025 lists them in one text")
+    tasks, classes, shares = soft_labels(data, "lewidi2025")
+    soft = dict(zip(tasks, shares.tolist(), strict=True))
+    said: dict[str, dict[str, list[str]]] = {task: {} for task in in_order({*tasks, *data.tasks})}
+    for task, worker, label in rows.select("task", "worker", "label").iter_rows():
+        said[task].setdefault(worker, []).append(label)
+    splits = dict(data.splits.select("task", "split").rows()) if data.splits is not None else {}
+    items = {} if data.items is None else {row.pop("task"): row for row in data.items.to_dicts()}
+    found = {}
+    for task, answers in said.items():
+        shows = {name: value for name, value in items.get(task, {}).items() if isinstance(value, str)}
+        lang = shows.pop("lang", "")
+        people = [worker for worker in in_numbers(answers) for _ in answers[worker]]
+        share = dict(zip(classes, soft.get(task, [0.0] * len(classes)), strict=True))
+        found[task] = {
+            "annotation task": str(data.about.get("question") or "label"),
+            "text": {"context": shows["premise"], "statement": shows["hypothesis"]}
+            if {*shows} == {"premise", "hypothesis"}
+            else shows["text"]
+            if {*shows} == {"text"}
+            else shows,
+            "annotators": ",".join(people),
+            "number of annotators": len(answers),
+            "number of annotations": len(people),
+            "annotations": {worker: ",".join(answers[worker]) for worker in in_numbers(answers)},
+            "soft_label": {name: {"0": 1 - p, "1": p} for name, p in share.items()} if several else share,
+            "split": splits.get(task) or "train",
+            "lang": lang,
+            "other_info": {},
+        }
+    return found
+
+
+def _shares(data: Raw) -> Iterator[tuple[str, str]]:
+    tasks, _, shares = soft_labels(data, "lewidi2025")
+    for task, row in zip(tasks, shares, strict=True):
+        if data.scale == "multilabel":
+            yield task, "[" + ", ".join(f"[{brief(1 - share)}, {brief(share)}]" for share in row) + "]"
+        else:
+            yield task, "[" + ", ".join(map(brief, row)) + "]"
+
+
+def _by_worker(data: Raw) -> Iterator[tuple[str, str]]:
+    rows = rows_of(data, "lewidi2025", named=True).drop_nulls("label").with_columns(pl.col("label").cast(pl.String))
+    several = data.scale == "multilabel"
+    rows = rows if several else one_a_pair(rows, "lewidi2025")
+    classes = data.classes or in_order(set(rows["label"]))
+    said: dict[str, dict[str, set[str]]] = {task: {} for task in in_order({*rows["task"]})}
+    for task, worker, label in rows.select("task", "worker", "label").iter_rows():
+        said[task].setdefault(worker, set()).add(label)
+    for task, answers in said.items():
+        people = in_numbers(answers)
+        lists = [[int(name in answers[worker]) for worker in people] for name in classes] if several else []
+        plain = [label if is_integer(label) else json.dumps(label) for worker in people for label in answers[worker]]
+        yield task, json.dumps(lists) if several else "[" + ", ".join(plain) + "]"
+
+
+# The people ----------------------------------------------------------------------------------------------------------
 
 
 def _with_workers(raw: Raw, entries: list[Entry]) -> Raw:

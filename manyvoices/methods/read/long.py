@@ -8,7 +8,7 @@ CSV (separated by comma, tab, semicolon or bar), JSON lines, a JSON list of obje
 
 Columns are found by their usual names (`item`, `item_id`, `example`, ...; `annotator`, `rater`, `performer`, `user`,
 ...; `answer`, `annotation`, `class`, `rating`, ...), or named with `--task`, `--worker`, `--label`. All others are kept
-as notes.
+as notes: `seconds` (spent on the answer) and `when` (ISO text or seconds since 1970) are the ones methods know.
 
 - Ids and labels are text exactly as written: `007`, `1.0`, `NA`, `nan` and `None` stay. A missing label is an empty
   cell, a JSON null or a float NaN. Rows without a task or a worker are dropped and counted.

@@ -85,9 +85,9 @@ def potato(path: Path, *, question: str | None = None, multilabel: Literal["rows
     return _read(Path(path)).raw(question, multilabel)
 
 
-def questions(path: Path) -> list[str]:
+def questions(path: Path, *, multilabel: str = "rows") -> list[str]:
     """What `--question` may be; nothing where one question only is asked."""
-    return _read(Path(path)).questions()
+    return _read(Path(path)).questions(multilabel)
 
 
 def _read(path: Path) -> Export:

@@ -54,9 +54,9 @@ def prodigy(path: Path, *, question: str | None = None, multilabel: Literal["row
     return _read(path).raw(question, multilabel)
 
 
-def questions(path: Path) -> list[str]:
+def questions(path: Path, *, multilabel: str = "rows") -> list[str]:
     """What `--question` may be; nothing where one question only is asked."""
-    return _read(path).questions()
+    return _read(path).questions(multilabel)
 
 
 def _read(path: Path) -> Export:

@@ -124,5 +124,5 @@ def test_the_one_column_that_tells_rows_apart_is_the_task(put):
     counts = [{"sentence_pair_id": n, "batch_id": 5, "label": {"yes": n, "no": 2}} for n in (7, 9)]
     raw = read("hf", put("a.jsonl", lines(*counts)))
     assert raw.rows["task"].to_list() == ["7", "7", "9", "9"] and raw.notes == []
-    two = [{"pair_id": n, "textId": n, "label": {"yes": n}} for n in (7, 9)]
+    two = [{"left_id": n, "rightId": n, "label": {"yes": n}} for n in (7, 9)]
     assert read("hf", put("b.jsonl", lines(*two))).rows["task"].to_list() == ["1", "2"]

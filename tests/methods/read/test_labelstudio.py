@@ -210,3 +210,12 @@ def test_data_between_the_id_and_the_answers(put, rows):
     raw = read("labelstudio", put("a.csv", head + "".join(f"{row},{n},2024,2024,1.5\n" for n, row in enumerate(rows))))
     assert raw.about["question"] == "mood" and raw.items.columns == ["task", "text"]
     assert sorted(triples(raw.rows)) == [(row.split(",")[0], row.split(",")[3], row.split(",")[2]) for row in rows]
+
+
+def test_each_label_is_a_question_among_all(put):
+    path = put("a.json", task(said(1, choice("q", "a", "b")), said(2, choice("q", "a"))))
+    assert module("labelstudio").questions(path, multilabel="binary") == ["a", "b"]
+    both = put("b.json", task(said(1, choice("q", "a", "b"), choice("p", "z")), said(2, choice("q", "a"))))
+    assert module("labelstudio").questions(both, multilabel="binary") == ["q: a", "q: b"]
+    for question in ("q: a", "q: b"):
+        assert read("labelstudio", both, multilabel="binary", question=question).classes == ["no", "yes"]

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from reading import read, scores, surest, triples
+from reading import module, read, scores, surest, triples
 
 import manyvoices as mv
 from manyvoices.core.errors import BadCall, BadInput
+from manyvoices.inputs import unread
 from manyvoices.methods.read.lewidi2025 import questions
 
 
@@ -203,3 +204,44 @@ def test_bad_metadata(put):
 def test_several_labels_are_no_repeats(put):
     path = put("VariErrNLI_dev.json", NLI)
     assert mv.read(path, repeats="error").answers.n == mv.read(path, repeats="last").answers.n == mv.read(path).answers.n
+
+
+def test_submissions_from_answers(put, tmp_path):
+    raw = unread(mv.read(put("MP_test.json", {"2": scale({"Ann10": "0", "Ann2": "1", "Ann3": "1"}, ["0", "1"]), "11": scale({"Ann1": "0"}, ["0", "1"])})))
+    assert lines_of(raw, tmp_path / "MP_test_soft.tsv") == ["2\t[0.3333333333, 0.6666666667]", "11\t[1, 0]"]
+    assert lines_of(raw, tmp_path / "MP_test_pe.tsv") == ["2\t[1, 1, 0]", "11\t[0]"]
+    several = unread(mv.read(put("VariErrNLI_dev.json", NLI)))
+    assert lines_of(several, tmp_path / "VariErrNLI_dev_soft.tsv") == [
+        "7\t[[0.5, 0.5], [1, 0], [0.5, 0.5]]",
+        "49807\t[[1, 0], [0.3333333333, 0.6666666667], [0.3333333333, 0.6666666667]]",
+    ]
+    assert lines_of(several, tmp_path / "x_pe.tsv")[1] == "49807\t[[0, 0, 0], [0, 1, 1], [1, 1, 0]]"
+    with pytest.raises(BadCall, match=r"x.tsv: the names of submissions to lewidi2025 end in _soft.tsv or _pe.tsv"):
+        lines_of(raw, tmp_path / "x.tsv")
+
+
+@pytest.mark.parametrize("entries", [NLI, {"2": scale({"Ann10": "0", "Ann2": "1"}, ["0", "1"], "one text")}])
+def test_written_and_read_again(put, tmp_path, entries):
+    raw = unread(mv.read(put("X_dev.json", entries)))
+    [file] = module("lewidi2025").write(raw, tmp_path / "Y_dev.json")
+    again = unread(mv.read(file))
+    for table in ("rows", "items", "splits"):
+        before, after = getattr(raw, table), getattr(again, table)
+        columns = [name for name in before.columns if name != "explanation"]
+        assert before.select(columns).sort(columns).rows() == after.select(columns).sort(columns).rows(), table
+    assert (again.classes, again.scale) == (raw.classes, raw.scale) and surest(file) == "lewidi2025"
+
+
+def test_submissions_from_predictions(put, tmp_path):
+    soft = unread(mv.read(put("labels.csv", "task,label,prob,n,p:0,p:1\n7,1,0.75,3,0.25,0.75\n11,0,1,2,1.0,0.0\n")))
+    assert lines_of(soft, tmp_path / "a_soft.tsv") == ["7\t[0.25, 0.75]", "11\t[1, 0]"]
+    assert lines_of(soft, tmp_path / "a_results.tsv", "lewidi2023") == ["1\t0.25\t0.75", "0\t1\t0"]
+    each = unread(mv.read(put("predictions.csv", "task,split,worker,label,prob\n7,test,w2,b,0.6\n7,test,w10,a,0.6\n")))
+    assert lines_of(each, tmp_path / "a_pe.tsv") == ['7\t["b", "a"]']
+    with pytest.raises(BadCall, match=r"lewidi2025 needs to know who gave an answer"):
+        lines_of(soft, tmp_path / "a_pe.tsv")
+
+
+def lines_of(raw, out, edition="lewidi2025"):
+    [file] = module(edition).write(raw, out)
+    return file.read_text().splitlines()
