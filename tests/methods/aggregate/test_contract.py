@@ -516,7 +516,7 @@ def others(option) -> tuple:
     """Values that are not the default."""
     if option.choices or option.name == "ties":
         return tuple(choice for choice in option.choices or ("random", "all") if choice != option.default)
-    return (not option.default if option.type == "bool" else OTHER[option.name],)
+    return (crowds.another(option, OTHER),)
 
 
 CASES = [(name, scale, option, value) for name, scale in VARIANTS for option in registry.about("aggregate", name).options for value in others(option)]
