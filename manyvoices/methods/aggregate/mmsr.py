@@ -134,38 +134,64 @@ def rank_one(
         return np.zeros(workers), True
     size, degree = np.abs(agree), np.bincount(rows, minlength=workers)
     trim = max(int(degree[degree > 0].min()) // 2 - 1, 0)
-    start = np.concatenate([[0], np.cumsum(degree)])
+    groups = blocks(degree)
     u, v, converged = np.ones(workers), np.ones(workers), False
     before = u[rows] * v[cols]
     for turn in range(iterations):
-        u = trimmed_means(size, v[cols], u, start, trim)
-        v = trimmed_means(size, u[cols], v, start, trim)
+        u = trimmed_means(size, v[cols], u, groups, trim)
+        v = trimmed_means(size, u[cols], v, groups, trim)
         now = u[rows] * v[cols]
-        moved = float(np.linalg.norm(now - before))
+        moved = length(now - before)
         tell("movement of the rank-one fit", turn + 1, iterations, moved)
         before = now
         if moved < tol:
             converged = True
             break
     known = degree > 0  # one who shares no task with anybody has skill 0
-    scale = np.sqrt(np.linalg.norm(u[known]) / np.maximum(np.linalg.norm(v[known]), 1e-300))
+    scale = np.sqrt(length(u[known]) / max(length(v[known]), 1e-300))
     skill = np.where(known, u / max(scale, 1e-300) * signs(rows, cols, agree, known), 0.0)
     return skill if skill.sum() >= 0 else -skill, converged
 
 
-def trimmed_means(size: np.ndarray, other: np.ndarray, current: np.ndarray, start: np.ndarray, trim: int) -> np.ndarray:
+def length(vector: np.ndarray) -> float:
+    """Without BLAS, whose threads cost more than such a sum and add in an order of their own."""
+    return float(np.sqrt(np.square(vector).sum()))
+
+
+def blocks(degree: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Workers of like degree together, each with the places of its pairs [b, d], padded with the place after the last.
+
+    At most twice the pairs in all, so that one sort along rows serves many workers.
+    """
+    start = np.concatenate([[0], np.cumsum(degree)])
+    wide = np.where(degree > 0, 2 ** np.ceil(np.log2(np.maximum(degree, 1))), 0).astype(np.int64)
+    found = []
+    for width in np.unique(wide[wide > 0]):
+        who = np.flatnonzero(wide == width)
+        place = np.arange(degree[who].max())
+        pairs = np.where(place < degree[who, None], start[who, None] + place, start[-1])
+        found.append((who, pairs))
+    return found
+
+
+def trimmed_means(
+    size: np.ndarray, other: np.ndarray, current: np.ndarray, groups: list[tuple[np.ndarray, np.ndarray]], trim: int
+) -> np.ndarray:
     """For each worker the mean of size / other over its pairs, without the `trim` largest above and smallest below its value."""
-    ratio = np.divide(size, other, out=np.full(len(size), np.inf), where=other > 1e-300)
+    ratio = np.full(len(size) + 1, np.inf)
+    np.divide(size, other, out=ratio[:-1], where=other > 1e-300)
     new = current.copy()
-    for w in range(len(current)):
-        mine = np.sort(ratio[start[w] : start[w + 1]])
-        if not len(mine):
-            continue
-        below, above = np.searchsorted(mine, current[w], "left"), len(mine) - np.searchsorted(mine, current[w], "right")
-        kept = mine[min(trim, below) : len(mine) - min(trim, above)]
-        kept = kept[np.isfinite(kept)]
-        if len(kept):
-            new[w] = kept.mean()
+    for who, pairs in groups:
+        mine = np.sort(ratio[pairs], axis=1)
+        now, held = current[who, None], np.isfinite(mine)
+        below = (mine < now).sum(axis=1)
+        degree = (pairs < len(size)).sum(axis=1)
+        above = degree - (mine <= now).sum(axis=1)
+        place = np.arange(mine.shape[1])
+        held &= (place >= np.minimum(trim, below)[:, None]) & (place < (degree - np.minimum(trim, above))[:, None])
+        count = held.sum(axis=1)
+        mean = np.where(held, mine, 0.0).sum(axis=1) / np.maximum(count, 1)
+        new[who] = np.where(count > 0, mean, current[who])
     return new
 
 
@@ -178,10 +204,10 @@ def signs(rows: np.ndarray, cols: np.ndarray, agree: np.ndarray, known: np.ndarr
     vector, shift = known / np.sqrt(known.sum()), float(np.abs(matrix).sum(axis=1).max())
     for _ in range(200):  # power iteration on matrix + shift: the start favours workers who agree with the rest
         new = matrix @ vector + shift * vector
-        if (size := float(np.linalg.norm(new))) <= 1e-12 * shift:
+        if (size := length(new)) <= 1e-12 * shift:
             break
         new /= size
-        if np.linalg.norm(new - vector) < 1e-12:
+        if length(new - vector) < 1e-12:
             break
         vector = new
     return np.where(vector < 0, -1.0, 1.0)

@@ -136,6 +136,27 @@ def test_mmsr_like_plain_loops(seed, classes):
     np.testing.assert_allclose(found.probs, probs / probs.sum(axis=1, keepdims=True), atol=1e-5)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_mmsr_of_workers_with_few_and_many_partners(seed):
+    """Rows of unequal length are sorted side by side; the trimmed means are those of each row alone."""
+    given = crowd(seed, tasks=60, workers=30, classes=3, share=.06, skill=(.5, .9))
+    given = replace(given, task=np.append(given.task, np.arange(60)), worker=np.append(given.worker, np.full(60, 3)),
+                    label=np.append(given.label, given.truth))              # worker 3 meets everybody
+    file = registry.module("aggregate", "mmsr")
+    answers = given.answers()
+    rows, _, share = file.agreement(answers.fold(file.pairs, file.All(30)), 30)
+    rng, degree = np.random.default_rng(seed), np.bincount(rows, minlength=30)
+    other, current, size = rng.random(len(rows)) + .1, rng.random(30), np.abs(share - .5)
+    assert len(np.unique(degree[degree > 0])) > 4
+    for trim in (0, 1, 2):
+        found = file.trimmed_means(size, other, current, file.blocks(degree), trim)
+        for w in range(30):
+            mine = np.sort((size / other)[rows == w])
+            below, above = mine[mine < current[w]], mine[mine > current[w]]
+            kept = np.concatenate([below[trim:], mine[mine == current[w]], above[:max(len(above) - trim, 0)]])
+            assert found[w] == pytest.approx(kept.mean() if len(kept) else current[w], abs=1e-12)
+
+
 def test_mmsr_printed():
     file = registry.module("aggregate", "mmsr")
     answers, expected = golden("ds79_first")
