@@ -11,6 +11,7 @@ from ..core.fold import by_task, by_worker
 from ..core.scores import Scores
 
 LEVEL = 0.95
+OWN_VOTE = "agreement with a vote that their own is part of"
 
 
 @dataclass
@@ -53,12 +54,17 @@ def of_beliefs(
 
 
 def share_interval(found: Hits, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    share = (found.right + 0.5) / (n + 1)
+    return between(share, share * (1 - share) / (n + 2) + found.doubt / (n + 1) ** 2)
+
+
+def between(mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The middle of a Beta distribution with this mean and variance, for what lies between 0 and 1."""
     from scipy.special import betaincinv
 
-    share = (found.right + 0.5) / (n + 1)
-    variance = share * (1 - share) / (n + 2) + found.doubt / (n + 1) ** 2
-    worth = np.maximum(share * (1 - share) / variance - 1, 1e-3)
-    a, b, tail = share * worth, (1 - share) * worth, (1 - LEVEL) / 2
+    mean = np.clip(mean, 1e-9, 1 - 1e-9)
+    worth = np.maximum(mean * (1 - mean) / np.maximum(variance, 1e-12) - 1, 1e-3)
+    a, b, tail = mean * worth, (1 - mean) * worth, (1 - LEVEL) / 2
     return betaincinv(a, b, tail), betaincinv(a, b, 1 - tail)
 
 

@@ -81,6 +81,25 @@ def beliefs(shard: Shard, params: Params) -> Latent:
     return Latent(*latent(shard, params)[:2])
 
 
+@dataclass
+class Fitted:
+    share: np.ndarray = by_worker()  # [W] scale^2 / noise^2
+    var: np.ndarray = by_task()  # [T]
+
+
+@dataclass
+class Worth:
+    n: np.ndarray = (
+        by_worker()
+    )  # [W] answers that a noise is known from, each less where the task is known by this worker alone
+
+
+def worth(shard: Shard, params: Fitted) -> Worth:
+    """Of a worker's distance to a value, that part counts which the value's other answers leave free."""
+    alone = np.minimum(shard.of_worker(params.share) * shard.of_task(params.var), 1)
+    return Worth(shard.per_worker((1 - alone) ** 2))
+
+
 def m_step(free: bool, unit: float):
     def update(sums: Sums, params: Params) -> Params:
         tasks = max(sums.tasks, 1)
@@ -147,7 +166,7 @@ def fit(answers: Answers, tol: float, iterations: int, free: bool, unit: float |
     reach = 1.959963984540054 * np.sqrt(found.var)
     signal = params.scale * np.sqrt(params.tau2)
     skill = signal / np.sqrt(signal**2 + params.var)
-    low, high = fisher(skill, sums.n)
+    low, high = skill_interval(answers, params, sums, found, skill, free, unit)
     note = [
         f"bias {b:.4g}, scale {a:.4g}, noise {s:.4g}" + (", answers against the rest" if a < 0 else "")
         for b, a, s in zip(params.bias, params.scale, noise, strict=True)
@@ -166,11 +185,29 @@ def fit(answers: Answers, tol: float, iterations: int, free: bool, unit: float |
     )
 
 
-def fisher(correlation: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """95 % interval of a correlation by Fisher's transform; none below four answers."""
+def skill_interval(
+    answers: Answers, params: Params, sums: Sums, found: Latent, skill: np.ndarray, free: bool, unit: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """95 % of each correlation, from the doubt about noise, spread and scale; its upper end is what the answers say without
+    the prior, which holds the noise of exact workers up."""
+    left = answers.fold(worth, Fitted(params.scale**2 / params.var, found.var)).n
+    doubt = skill**2 * (0.5 / np.maximum(left, 1e-3) + 0.5 / max(sums.tasks, 1))
+    if free:
+        apart = np.maximum(sums.zz - sums.z**2 / np.maximum(sums.n, 1), 0)
+        doubt = doubt + (1 - skill**2) * params.tau2 / params.var / (apart / params.var + 1 / SCALE_SD**2)
+    shrunk = params.var * (2 * (SHAPE + 1) + sums.n) - 2 * RATE * unit**2
+    alone = np.maximum(shrunk, 1e-3 * params.var) / np.maximum(sums.n, 1)  # noise^2 without its prior
+    t = params.scale * np.sqrt(params.tau2 / alone)
+    low, high = fisher(np.stack([skill, t / np.sqrt(1 + t**2)]), doubt)
+    low, high = np.minimum(low[0], low[1]), np.maximum(high[0], high[1])
+    return np.where(sums.n > 0, low if free else np.maximum(low, 0), np.nan), np.where(sums.n > 0, high, np.nan)
+
+
+def fisher(correlation: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """95 % interval of a correlation by Fisher's transform, whose variance is given."""
     z = np.arctanh(np.clip(correlation, -1 + 1e-12, 1 - 1e-12))
-    wide = np.where(n > 3, 1.96 / np.sqrt(np.maximum(n - 3, 1)), np.nan)
-    return np.tanh(z - wide), np.tanh(z + wide)
+    reach = 1.959963984540054 * np.sqrt(variance)
+    return np.minimum(np.tanh(z - reach), correlation), np.maximum(np.tanh(z + reach), correlation)
 
 
 @dataclass

@@ -45,13 +45,13 @@ class Latent:
     var: np.ndarray = by_task()
 
 
-def posterior(shard: Shard, params: Params):
-    logits = shard.said @ params.log_tables.reshape(-1, len(GRID)) + LOG_WEIGHT
+def posterior(shard: Shard, log_tables: np.ndarray):
+    logits = shard.said @ log_tables.reshape(-1, len(GRID)) + LOG_WEIGHT
     return softmax_logsum(logits)
 
 
 def step(shard: Shard, params: Params) -> Sums:
-    probs, evidence = posterior(shard, params)
+    probs, evidence = posterior(shard, params.log_tables)
     return Sums(
         (shard.said.T @ probs).reshape(len(shard.workers), shard.classes, len(GRID)),
         float(shard.answered(evidence).sum()),
@@ -59,9 +59,38 @@ def step(shard: Shard, params: Params) -> Sums:
 
 
 def beliefs(shard: Shard, params: Params) -> Latent:
-    probs = posterior(shard, params)[0]
+    probs = posterior(shard, params.log_tables)[0]
     mean = probs @ GRID
     return Latent(mean, probs @ GRID**2 - mean**2)
+
+
+@dataclass
+class Slopes:
+    """How the log of P(worker says l | z = grid point) moves with the worker's parameters, weighed by the beliefs about z."""
+
+    log_tables: np.ndarray = by_worker()  # [W, K, G]
+    noise: np.ndarray = by_worker()  # [W, K, G] with the log of the noise
+    bias: np.ndarray = by_worker()  # [W, K, G]
+
+
+@dataclass
+class Squares:
+    noise: np.ndarray = by_worker()
+    bias: np.ndarray = by_worker()
+    both: np.ndarray = by_worker()
+
+
+def squares(shard: Shard, params: Slopes) -> Squares:
+    """Sums over answers of squared slopes of the log-likelihood: the information about noise and bias."""
+    probs = posterior(shard, params.log_tables)[0]
+
+    def slope(table: np.ndarray) -> np.ndarray:
+        return np.einsum(
+            "ng,ng->n", shard.of_task(probs), table.reshape(-1, len(GRID)).take(shard.said.indices, axis=0)
+        )
+
+    noise, bias = slope(params.noise), slope(params.bias)
+    return Squares(shard.per_worker(noise**2), shard.per_worker(bias**2), shard.per_worker(noise * bias))
 
 
 class Layout:
@@ -112,6 +141,20 @@ class Layout:
         with np.errstate(divide="ignore", invalid="ignore"):
             out = upper + np.log1p(-np.exp(np.minimum(lower - upper, 0)))
         return np.maximum(np.nan_to_num(out, nan=-690.0, neginf=-690.0), -690.0)  # a floor of 1e-300
+
+    def slopes(self, x: np.ndarray) -> Slopes:
+        """Derivatives of the log tables."""
+        u, logs = self.edges(x), self.log_tables(x)
+        density = np.exp(-0.5 * u**2) / np.sqrt(2 * np.pi)
+        _, _, noise, _ = self.split(x)
+        inverse = np.where(logs > -689, np.exp(-logs), 0)
+
+        def moved(by_edge: np.ndarray) -> np.ndarray:
+            none = np.zeros((len(u), 1, len(GRID)))
+            return np.diff(np.concatenate([none, by_edge, none], axis=1), axis=1) * inverse
+
+        by_noise = -density * u
+        return Slopes(logs, moved(by_noise), moved(-density / noise[:, None, None]))
 
     def fall(self, x: np.ndarray, counts: np.ndarray) -> tuple[float, np.ndarray]:
         """Minus the expected log-posterior and its gradient."""
@@ -164,7 +207,7 @@ def fit(answers: Answers, tol: float, iterations: int, free: bool, rule: str) ->
     chosen = first_best(probs) if rule == "mode" else np.searchsorted(thresholds, found.mean, side="left")
     skill = scale / np.sqrt(scale**2 + noise**2)
     n = answers.per_worker()
-    low, high = fisher(skill, n)
+    low, high = skill_interval(answers, layout.slopes(params.x), skill, SCALE_SD**2 if free else 0.0)
     note = [f"bias {b:.4g}, scale {a:.4g}, noise {s:.4g}" for b, a, s in zip(bias, scale, noise, strict=True)]
     return Consensus.of(
         answers,
@@ -175,6 +218,18 @@ def fit(answers: Answers, tol: float, iterations: int, free: bool, rule: str) ->
         trace=trace,
         converged=converged,
     )
+
+
+def skill_interval(answers: Answers, slopes: Slopes, skill: np.ndarray, doubt: float) -> tuple[np.ndarray, np.ndarray]:
+    """95 % of each correlation, from what the answers alone say about the noise, the bias being unknown too.
+
+    `doubt` is the variance of the log scale where it is free: no more is known of it than before.
+    """
+    found = answers.fold(squares, slopes)
+    known = found.noise - np.divide(found.both**2, found.bias, out=np.zeros_like(skill), where=found.bias > 0)
+    low, high = fisher(skill, skill**2 * (1 / np.maximum(known, 1e-3) + doubt))
+    busy = answers.per_worker() > 0
+    return np.where(busy, np.maximum(low, 0), np.nan), np.where(busy, high, np.nan)
 
 
 def beginning(answers: Answers, layout: Layout) -> np.ndarray:

@@ -9,7 +9,7 @@ With hits = misses = mass = 1 this is maximum likelihood; hits 4.8, misses 3.2, 
 Family: Dawid-Skene
 Needs: workers
 Reference: Pullin, Gurrin and Vukcevic (2021), rater, arXiv:2010.09335.
-Also: class_conditional, DiagonalMultinomial; iterations=n_iter, maxiter
+Also: class_conditional, DiagonalMultinomial; iterations=n_iter, maxiter; tol=epsilon
 """
 
 from __future__ import annotations

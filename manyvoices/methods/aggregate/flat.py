@@ -9,7 +9,7 @@ not marked monotone.
 Family: Dawid-Skene
 Needs: workers
 Reference: peerannot's FlatSingleBinomial and FlatDiagonal.
-Also: FlatSingleBinomial, FlatDiagonal[diagonal=True]; iterations=n_iter, maxiter
+Also: FlatSingleBinomial, FlatDiagonal[diagonal=True]; iterations=n_iter, maxiter; tol=epsilon
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ One round is `wawa`.
 Family: votes
 Needs: workers
 Reference: Li and Yu (2014), Error rate bounds and iterative weighted majority voting for crowdsourcing, arXiv:1411.4086.
-Also: IWMV, IterativeWawa; rounds=n_iter, maxiter, iterations
+Also: IWMV, IterativeWawa; rounds=n_iter, nb_iter, maxiter, iterations
 """
 
 from __future__ import annotations
@@ -58,5 +58,9 @@ def iwmv(
         weight = len(answers.classes) * skill - 1 if weight_transform == "li_yu" else skill
         found = answers.fold(votes.step, votes.Weights(weight, ids, ties))
     return Consensus.of(
-        answers, probs=found.probs, skill=skills.of_shares(answers, skill), channel=Coins(skill), converged=converged
+        answers,
+        probs=found.probs,
+        skill=skills.of_shares(answers, skill, note=skills.OWN_VOTE),
+        channel=Coins(skill),
+        converged=converged,
     )

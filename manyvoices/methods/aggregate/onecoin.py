@@ -9,7 +9,7 @@ A symmetric error with a free prior can drift to one class where classes are few
 Family: Dawid-Skene
 Needs: workers
 Reference: Zhang, Chen, Zhou and Jordan (2014), Spectral methods meet EM, arXiv:1406.3824.
-Also: OneCoinDawidSkene, one_coin, MultinomialBinary; iterations=n_iter, maxiter
+Also: OneCoinDawidSkene, one_coin, MultinomialBinary; iterations=n_iter, maxiter; tol=epsilon
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ keep the published closed-form step, with which the likelihood may fall.
 Family: Dawid-Skene
 Reference: peerannot's PooledMultinomial and its relatives.
 Also: PooledMultinomial, PooledDiagonalMultinomial[errors=diagonal], PooledMultinomialBinary[errors=coin],
-    PooledFlatSingleBinomial[errors=flat], PooledFlatDiagonal[errors=flat_diagonal]; iterations=n_iter, maxiter
+    PooledFlatSingleBinomial[errors=flat], PooledFlatDiagonal[errors=flat_diagonal]; iterations=n_iter, maxiter; tol=epsilon
 """
 
 from __future__ import annotations

@@ -20,8 +20,6 @@ from ...core.channels import Coins
 from ...core.consensus import Consensus
 from ...kernels import skills, votes
 
-OWN_VOTE = "agreement with a majority that their own vote is part of"
-
 
 def wawa(answers: Answers, *, ties: Literal["lowest", "random", "all"] = "lowest", seed: int = 0) -> Consensus:
     """Vote, score each worker against the outcome, vote again with the scores.
@@ -38,5 +36,8 @@ def wawa(answers: Answers, *, ties: Literal["lowest", "random", "all"] = "lowest
     skill = plain.right / np.maximum(plain.n, 1)
     weighted = answers.fold(votes.step, votes.Weights(skill, ids, ties))
     return Consensus.of(
-        answers, probs=weighted.probs, skill=skills.of_shares(answers, skill, note=OWN_VOTE), channel=Coins(skill)
+        answers,
+        probs=weighted.probs,
+        skill=skills.of_shares(answers, skill, note=skills.OWN_VOTE),
+        channel=Coins(skill),
     )

@@ -46,6 +46,52 @@ def test_intervals_hold_what_was_planted(name, crowd):
     assert coverage(name, **crowd) >= .9
 
 
+@pytest.mark.parametrize("sizes", [(300, 30, 10, 4), (300, 30, 5, 2), (300, 60, 3, 3)])
+def test_intervals_of_abilities_and_difficulties(sizes):
+    """GLAD from its own priors: with eases held at their best values 80 % of the intervals of abilities held the truth."""
+    able, hard, (tasks, workers, per_task, classes) = [], [], sizes
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        ability, ease, truth = rng.normal(1, 1, workers), rng.normal(1, 1, tasks), rng.integers(classes, size=(tasks, 1))
+        worker = np.stack([rng.choice(workers, per_task, replace=False) for _ in range(tasks)])
+        knows = rng.random(worker.shape) < 1 / (1 + np.exp(-ability[worker] * np.exp(ease)[:, None]))
+        label = np.where(knows, truth, (truth + rng.integers(1, classes, worker.shape)) % classes)
+        found = api.aggregate(Answers.from_codes(np.repeat(np.arange(tasks), per_task), worker.ravel(), label.ravel(), tasks=Names.numbered(tasks),
+                                                 workers=Names.numbered(workers), classes=Names.numbered(classes)), "glad")
+        able += ((found.skill.low <= ability) & (ability <= found.skill.high)).tolist()
+        hard += ((found.difficulty.low <= -ease) & (-ease <= found.difficulty.high)).tolist()
+    assert np.mean(able) >= .9 and np.mean(hard) >= .88
+
+
+def seen(seed: int, classes: int = 0, tasks: int = 200, workers: int = 20, per_task: int = 5):
+    """Answers with a bias and a noise of each worker, as numbers or in ordered classes, and each worker's true correlation."""
+    rng = np.random.default_rng(seed)
+    bias, noise = rng.normal(0, .4, workers), np.exp(rng.normal(-.3, .4, workers))
+    worker = np.stack([rng.choice(workers, per_task, replace=False) for _ in range(tasks)])
+    value = rng.normal(0, 1, (tasks, 1)) + bias[worker] + noise[worker] * rng.normal(size=worker.shape)
+    label = np.searchsorted(np.linspace(-1, 1, classes - 1), value) if classes else value
+    answers = Answers.from_codes(np.repeat(np.arange(tasks), per_task), worker.ravel(), label.ravel(), tasks=Names.numbered(tasks),
+                                 workers=Names.numbered(workers), classes=Names.numbered(classes), scale="ordinal" if classes else "interval")
+    return answers, 1 / np.sqrt(1 + noise**2)
+
+
+@pytest.mark.parametrize("classes", [0, 2, 5])
+def test_intervals_of_correlations(classes):
+    """Ordinal: with the interval of a plain correlation 40 to 84 % of them held the truth."""
+    held = []
+    for seed in range(5):
+        answers, right = seen(seed, classes)
+        skill = api.aggregate(answers, "ordinal").skill
+        held += ((skill.low <= right) & (right <= skill.high)).tolist()
+    assert np.mean(held) >= .87
+
+
+@pytest.mark.parametrize("classes", [0, 4])
+def test_intervals_of_correlations_narrow_with_answers(classes):
+    wide, narrow = (api.aggregate(seen(0, classes, tasks=n)[0], "ordinal").skill for n in (80, 800))
+    assert np.mean(narrow.high - narrow.low) < .6 * np.mean(wide.high - wide.low)
+
+
 def test_the_interval_of_a_competence():
     """MACE: a worker who guesses is right by luck, and competence leaves the luck out."""
     held = []
