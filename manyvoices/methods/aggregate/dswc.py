@@ -32,7 +32,7 @@ DELTA = 1e-10  # added to every cell of the answers and inside every log, as pub
 def dswc(
     answers: Answers,
     *,
-    clusters: int = 5,
+    clusters: int | None = None,
     tol: float = 1e-4,
     iterations: int = 10_000,
     restarts: int = 100,
@@ -43,7 +43,7 @@ def dswc(
     Parameters
     ----------
     clusters
-        Number of worker clusters; at most the number of workers.
+        Number of worker clusters, at most the number of workers; 2 if not given, or 1 for one worker.
     tol
         Stop when the bound rises by less than this in total.
     iterations
@@ -55,6 +55,7 @@ def dswc(
     """
     em.check(tol=tol, iterations=iterations, restarts=restarts)
     able, held = int((answers.per_worker() > 0).sum()), answers.per_task() > 0
+    clusters = min(2, max(able, 1)) if clusters is None else clusters
     if not 1 <= clusters <= max(able, 1):
         raise BadCall(f"clusters is {clusters}: give 1 to {able}, the number of workers with answers")
     tables.room(answers)

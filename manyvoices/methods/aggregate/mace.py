@@ -10,7 +10,7 @@ Several starts from noise of different seeds; the one with the highest log-likel
 Family: spammer models
 Needs: workers
 Reference: Hovy, Berg-Kirkpatrick, Vaswani and Hovy (2013), Learning whom to trust with MACE, NAACL.
-Also: MACE; iterations=n_iter; restarts=n_restarts; fit=method; smoothing=default_noise; seed=random_state
+Also: MACE; iterations=n_iter; restarts=n_restarts; fit=method; noise=default_noise; seed=random_state
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def mace(
     tol
         A start ends when its objective per task changes by less than this.
     noise
-        A start draws every probability from uniform(1, 1 + noise) and normalises; 0 is the even start.
+        A start draws every probability from uniform(1, 1 + noise) and normalises; 0 is the even start. (crowd-kit's 0.5 draws
+        up to 2.5, which is 1.5 here.)
     smoothing
         Divided by K, the pseudo-count of fit=em.
     alpha

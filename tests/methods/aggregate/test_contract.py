@@ -147,8 +147,6 @@ def test_any_small_table(name, scale, rows, data):
     base = crowd(6, tasks=6, workers=4)
     small = replace(base, task=task, worker=worker, label=label, value=label + .1 * worker)
     options = {k: v for k, v in {"iterations": 8, "restarts": 2}.items() if k in options_of(name) and name not in ("zbs", "kos")}
-    if name == "dswc":
-        options["clusters"] = min(2, len(set(worker)))                      # no more than workers with answers
     answers = small.answers(scale)
     found = fit(name, answers, small, **options)
     valid(found, answers)
@@ -318,8 +316,7 @@ def one_row(scale, tasks=1, workers=1, classes=2, rows=((0, 0, 1),)):
 def test_one_of_a_kind(name, scale, small):
     crowd_ = one_row(scale, **small)
     answers = crowd_.answers(scale)
-    options = {"clusters": 1} if name == "dswc" else {}
-    found = fit(name, answers, crowd_, **options)
+    found = fit(name, answers, crowd_)
     valid(found, answers)
     said = found.says(crowd_.task, crowd_.worker)
     assert np.isfinite(said).all()
@@ -332,7 +329,7 @@ def test_one_of_a_kind(name, scale, small):
 def test_nobody_answers(name, scale):
     crowd_ = crowd(0, tasks=3, workers=2).only(np.zeros(0, np.int64))
     answers = crowd_.answers(scale)
-    found = fit(name, answers, crowd_, **({"clusters": 1} if name == "dswc" else {}))
+    found = fit(name, answers, crowd_)
     valid(found, answers)
 
 
@@ -506,8 +503,8 @@ def test_models_beat_majority_vote(name, spammed):
 
 # ------------------------------------------------------------------------------------------------- options and spellings
 
-OTHER = {"tol": 1e-3, "iterations": 7, "rounds": 2, "seed": 3, "smoothing": .2, "clusters": 2, "restarts": 2, "communities": 2, "ai_worker": "3",
-         "max_memory": .5, "steps": 5, "factor": .9, "rate": .5, "unit": 2.0, "off": .7, "extra": 1.0, "mass": 2.0, "hits": 2.0, "misses": 1.5,
+OTHER = {"tol": 1e-3, "iterations": 7, "rounds": 2, "seed": 3, "smoothing": .2, "clusters": 3, "restarts": 2, "communities": 2, "ai_worker": "3",
+         "max_memory": .5, "steps": 5, "factor": .9, "eps": .1, "rate": .5, "unit": 2.0, "off": .7, "extra": 1.0, "mass": 2.0, "hits": 2.0, "misses": 1.5,
          "shape": 3.0, "noise": .5, "alpha": .6, "beta": .3, "habit": 5.0, "theta_conf": 1.0, "theta_acc": .5, "ai_weight": 2.0,
          "ai_threshold": .5, "switch": .1}
 
@@ -539,7 +536,7 @@ QUIET = {("ds", "seed"), ("dswc", "seed"), ("dswc", "restarts"), ("iwmv", "seed"
          ("plantnet", "ai_weight"), ("plantnet", "ai_threshold"), ("plantnet", "ai_worker"), ("plantnet", "compat"), ("plantnet", "tol"),
          ("mace", "smoothing"), ("plantnet", "ai_policy"), ("plantnet", "iterations"), ("ordinal", "unit"), ("crowdlab", "rounds"),
          ("dswc", "tol"), ("mmsr", "tol"), ("ds", "empty_row"), ("fastds", "tol"), ("hybridds", "switch"), ("fastds", "iterations"),
-         ("iwmv", "rounds"), ("zbs", "iterations"), ("zbs", "steps"), ("zbs", "factor"), ("ordinal", "rule"), ("ordinal", "free_scale"),
+         ("iwmv", "rounds"), ("zbs", "iterations"), ("zbs", "steps"), ("zbs", "factor"), ("zbs", "eps"), ("ordinal", "rule"), ("ordinal", "free_scale"),
          ("plantnet", "alpha"), ("plantnet", "beta")}
 
 
@@ -567,7 +564,7 @@ QUIET_SETTINGS = [
     ("dswc", {}, {"tol": 1.0}), ("mmsr", {}, {"tol": .1}), ("fastds", {}, {"tol": 9.0}), ("hybridds", {}, {"switch": .9}),
     ("crowdlab", {}, {"rounds": 3}),
     ("fastds", {}, {"iterations": 1}), ("iwmv", {}, {"rounds": 1}), ("zbs", {"rate": .3}, {"iterations": 7}), ("zbs", {"rate": .3}, {"steps": 5}),
-    ("zbs", {"rate": .3}, {"factor": .1}), ("plantnet", AUTHORS, {"alpha": .9}), ("plantnet", AUTHORS, {"beta": .4}),
+    ("zbs", {"rate": .3}, {"factor": .1}), ("zbs", {"rate": .3, "iterations": 1}, {"eps": .1}), ("plantnet", AUTHORS, {"alpha": .9}), ("plantnet", AUTHORS, {"beta": .4}),
     ("plantnet", AUTHORS, {"compat": True}), ("plantnet", AUTHORS, {"iterations": 1}),
 ]
 
@@ -586,7 +583,7 @@ def test_options_that_need_a_setting(name, base, changed):
 
 BAD = {"tol": -1.0, "iterations": 0, "rounds": 0, "smoothing": -.1, "clusters": 0, "restarts": 0, "communities": 0, "off": 0.0, "extra": -1.0,
        "mass": 0.0, "hits": .5, "misses": .5, "shape": 0.0, "habit": 0.0, "alpha": 0.0, "beta": 0.0, "noise": -1.0, "switch": -1.0, "unit": 0.0,
-       "rate": -1.0, "factor": -1.0}
+       "rate": -1.0, "factor": -1.0, "eps": -1.0}
 REFUSED = [(n, s, o.name) for n, s in VARIANTS for o in registry.about("aggregate", n).options
            if o.name in BAD and (o.name != "unit" or s == "interval")
            and (n, o.name) not in {("plantnet", "alpha"), ("plantnet", "beta"), ("dswc", "restarts")}]
