@@ -1,0 +1,5 @@
+"""Predictions beside truth and answers -> Scores. One file a score."""
+
+from ...core.registry import folder
+
+__getattr__, __dir__ = folder(__name__)

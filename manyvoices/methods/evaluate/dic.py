@@ -1,0 +1,183 @@
+"""Difference of inter-annotator consistency: whether predictions agree with one another as the workers they stand for do.
+
+    M[k, l]  = Cohen's kappa of the answers of workers k and l;  M'[k, l] = the same of the predictions for k and l
+    dic          = sqrt(sum over k != l of (M[k, l] - M'[k, l])^2), the Frobenius norm (diagonals are equal)
+    dic_rms      = sqrt of the mean instead of the sum, so that crowds of different size can be compared
+    dic_absolute = |mean of M' - mean of M|, means over k != l
+    dic_relative = dic_absolute / |mean of M|
+
+M counts tasks that both answered. M' counts the same tasks, or with `mask=all_preds` every task for which both have a
+prediction. Pairs without such a task are left out. Where kappa is not defined (chance alone gives full agreement) it
+is 1 for equal answers and else 0, which the note counts. 0 is perfect. Predictions must name workers: one prediction
+for everybody has M' = 1 everywhere. Noise can only raise the value, so the intervals are reflected; they come from
+tasks drawn again.
+
+Family: workers
+Needs: answers, workers, classes, own
+Reference: QuMAB (2025), arXiv 2507.17653.
+Also: difference_of_inter_annotator_consistency, add
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ...core.scored import Pairs, Scored
+from ...core.scores import Scores, one
+from ._sums import check, drawn, remarks, several, undefined
+from ._workers import nobody, voices
+
+NAMES = ("dic", "dic_rms", "dic_absolute", "dic_relative")
+MOST = 20_000_000  # pairs of answers about the same task
+
+
+def dic(
+    scored: Scored, *, mask: Literal["common", "all_preds"] = "common", bootstrap: int = 1000, seed: int = 0
+) -> Scores:
+    """Compare kappas of all pairs of workers.
+
+    Parameters
+    ----------
+    mask
+        Predictions count where both workers answered, or wherever both have a prediction.
+    bootstrap
+        How often tasks are drawn again for the interval; 0 for none.
+    seed
+        For these draws.
+    """
+    check(bootstrap, seed)
+    if why := undefined(scored, classes=True, order=True):
+        return one(NAMES[0], why)
+    given = voices(scored) if scored.own else nobody("not defined because the predictions name no workers")
+    if given.why:
+        return one(NAMES[0], given.why)
+    answers = once(given.pairs)
+    others = once(scored.guesses.only(scored.guesses.held)) if mask == "all_preds" else answers
+    size = max(meetings(answers), meetings(others))
+    if size > MOST:
+        return one(NAMES[0], f"not defined because {size} pairs of answers about the same task are too many")
+    said, guess = met(answers, answers.said), met(others, others.guess)
+    common = np.intersect1d(said.key, guess.key)
+    if not len(common):
+        return one(NAMES[0], "not defined because no two workers have a task in common")
+    both = Matrices(said.of(common), guess.of(common))
+    found = drawn(both, len(scored), 4 * (len(both.said.task) + len(both.guess.task)), bootstrap, seed, True)
+    return several(NAMES, found, len(common), notes(given.note, both, len(scored), len(common)))
+
+
+def notes(note: str, both: Matrices, tasks: int, pairs: int) -> list[str]:
+    (mine, odd), (theirs, strange) = (side.kappas(np.ones(tasks)) for side in (both.said, both.guess))
+    vague = int(odd.sum() + strange.sum())
+    means = f"mean kappa of answers {mine.mean():.4f}, of predictions {theirs.mean():.4f}"
+    unclear = f"kappa set to 1 or 0 where it is not defined ({vague} of {2 * pairs})" if vague else ""
+    plain = remarks(note, f"{pairs} pairs of workers", unclear)
+    relative = means if abs(mine.mean()) > 1e-12 else "not defined because the mean kappa of the answers is 0"
+    return [plain, plain, means, relative]
+
+
+# pairs of workers ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Met:
+    """r times two workers met at a task. Pairs of workers have a key; `pair` are places in the sorted keys."""
+
+    key: np.ndarray  # [P]
+    pair: np.ndarray  # [r]
+    task: np.ndarray  # [r]
+    a: np.ndarray  # [r] what the first said
+    b: np.ndarray  # [r]
+
+    def of(self, keys: np.ndarray) -> Met:
+        """Only the pairs with these keys, which are all known."""
+        kept = np.isin(self.key, keys)
+        place = np.cumsum(kept) - 1
+        rows = kept[self.pair]
+        return Met(self.key[kept], place[self.pair[rows]], self.task[rows], self.a[rows], self.b[rows])
+
+    def margins(self) -> Margins:
+        """Cells (pair, class) that anybody filled, and which of them each row fills for the first and the second."""
+        K = int(max(self.a.max(initial=0), self.b.max(initial=0))) + 1
+        cells, at = np.unique(np.concatenate([self.pair * K + self.a, self.pair * K + self.b]), return_inverse=True)
+        return Margins(cells // K, at[: len(self.a)], at[len(self.a) :])
+
+
+@dataclass(frozen=True)
+class Margins:
+    pair: np.ndarray  # [c] pair of each cell
+    first: np.ndarray  # [r] cell
+    second: np.ndarray  # [r]
+
+
+class Kappas:
+    """Weights of tasks -> Cohen's kappa of every pair."""
+
+    def __init__(self, met: Met):
+        self.task, self.pair, self.n = met.task, met.pair, len(met.key)
+        self.same, self.cells = (met.a == met.b).astype(float), met.margins()
+
+    def kappas(self, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """[P] kappa (NaN where the pair has no task) and whether it had to be set."""
+        w = weight[self.task]
+        n = np.bincount(self.pair, w, minlength=self.n)
+        there = np.where(n > 0, n, np.nan)
+        observed = np.bincount(self.pair, w * self.same, minlength=self.n) / there
+        first, second = (
+            np.bincount(cell, w, minlength=len(self.cells.pair)) for cell in (self.cells.first, self.cells.second)
+        )
+        chance = np.bincount(self.cells.pair, first * second, minlength=self.n) / there**2
+        odd = chance >= 1 - 1e-12
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = np.where(odd, (observed >= 1 - 1e-12).astype(float), (observed - chance) / (1 - chance))
+        return found, odd
+
+
+class Matrices:
+    """Weights of tasks -> the four forms."""
+
+    def __init__(self, said: Met, guess: Met):
+        self.said, self.guess = Kappas(said), Kappas(guess)
+
+    def __call__(self, weight: np.ndarray) -> np.ndarray:
+        return forms(self.said.kappas(weight)[0], self.guess.kappas(weight)[0])
+
+
+def forms(mine: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+    """dic, rms, absolute, relative of kappas [P] of unordered pairs; NaN ones are left out."""
+    known = np.isfinite(mine) & np.isfinite(theirs)
+    if not known.any():
+        return np.full(4, np.nan)
+    mine, theirs = mine[known], theirs[known]
+    square = ((mine - theirs) ** 2).sum()
+    away = abs(theirs.mean() - mine.mean())
+    level = abs(mine.mean())
+    return np.array([np.sqrt(2 * square), np.sqrt(square / len(mine)), away, away / level if level > 1e-12 else np.nan])
+
+
+def once(pairs: Pairs) -> Pairs:
+    """The first of several answers of a worker about a task, by task."""
+    order = np.lexsort((pairs.said, pairs.worker, pairs.task))
+    pairs = pairs.only(order)
+    again = (pairs.task[1:] == pairs.task[:-1]) & (pairs.worker[1:] == pairs.worker[:-1])
+    return pairs.only(np.concatenate([[True], ~again])) if len(pairs) else pairs
+
+
+def meetings(pairs: Pairs) -> int:
+    m = np.bincount(pairs.task)
+    return int((m * (m - 1) // 2).sum())
+
+
+def met(pairs: Pairs, label: np.ndarray) -> Met:
+    """Every two answers about the same task; rows are sorted by task and worker."""
+    m = np.bincount(pairs.task)
+    start = np.cumsum(m) - m
+    last = (start + m)[pairs.task]
+    row = np.arange(len(pairs))
+    follow = last - row - 1  # how many answers about the task come after this one
+    first = np.repeat(row, follow)
+    second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(follow) - follow, follow)
+    key, pair = np.unique(pairs.worker[first].astype(np.int64) << 32 | pairs.worker[second], return_inverse=True)
+    return Met(key, pair, pairs.task[first], label[first], label[second])
