@@ -22,6 +22,7 @@ class Batch:
     worker: torch.Tensor  # [n]
     label: torch.Tensor  # [n]
     weight: torch.Tensor  # [n]
+    place: torch.Tensor  # [n] which of all answers
     target: torch.Tensor | None = None  # [B, K] labels to learn, where there are any
 
 
@@ -127,6 +128,7 @@ class Batches:
             tensor(self.votes.worker[place]),
             tensor(self.votes.label[place]),
             tensor(self.votes.weight[place]),
+            tensor(place),
             None if self.target is None else tensor(self.target[rows]),
         )
 

@@ -87,3 +87,11 @@ class Crowd(nn.Module):
 def through(log_probs: torch.Tensor, log_tables: torch.Tensor) -> torch.Tensor:
     """log(p @ table) from log p [n, K] and log tables [n, K, K]."""
     return torch.logsumexp(log_probs[:, :, None] + log_tables, dim=1)
+
+
+def planted(classes: int, right: float = 0.8) -> torch.Tensor:
+    """A confusion matrix [K, K] of somebody who is right so often and errs evenly: where workers' tables start."""
+    if classes == 1:
+        return torch.ones(1, 1)
+    wrong = (1 - right) / (classes - 1)
+    return torch.full((classes, classes), wrong) + (right - wrong) * torch.eye(classes)

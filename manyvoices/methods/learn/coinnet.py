@@ -1,0 +1,73 @@
+"""COINNet: confusion matrices, and for each single answer an outlier term that may explain it away.
+
+    q        = softmax(f(x)) @ softmax(R[j]) + centred E[answer],  clipped to (0, 1) and scaled to one
+    loss     = - log q at the answers - volume * log det P'P + sparsity * mean over items of (|E of the item|^2)^0.2
+
+E has a row for each answer of a training item (the public code: for each item and worker) and starts at 0; the power .2
+drives most rows to 0, and the items whose rows stay large are outliers: instance-dependent noise.
+
+Family: networks for crowds
+Needs: items, workers
+Reference: Nguyen, Ibrahim and Fu (2024), Noisy label learning with instance-dependent outliers, NeurIPS.
+Also: COINNet
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from ...core.answers import Answers
+from ...core.items import Items
+from ...nn.lesson import Lesson, cross_entropy, likelihood
+from ...nn.model import Learned
+from ...nn.nets import Crowd, planted, through
+from ...nn.training import Training
+
+TINY = 1e-10
+
+
+class CoinNet(Crowd):
+    def __init__(self, net, workers: int, classes: int, pairs: int = 0, volume: float = 0.01, sparsity: float = 0.01):
+        super().__init__(net, workers, classes)
+        self.volume, self.sparsity = volume, sparsity
+        self.raw = nn.Parameter(planted(classes).log().repeat(workers, 1, 1))  # [W, K, K]
+        self.outlier = nn.Parameter(torch.zeros(pairs, classes))  # [answers, K]
+
+    def said(self, seen, at, worker):
+        return through(seen.log_probs[at], self.raw[worker].log_softmax(-1))
+
+
+def loss(model, batch):
+    seen = model(batch.x)
+    more = model.outlier[batch.place]
+    more = more - more.mean(-1, keepdim=True)
+    q = (model.said(seen, batch.at, batch.worker).exp() + more).clamp(TINY, 1 - TINY)
+    total, count = likelihood((q / q.sum(-1, keepdim=True)).log(), batch)
+    items = len(seen.probs)
+    size = q.new_zeros(items).index_add(0, batch.at, more.square().sum(-1))
+    gram = seen.probs.T @ seen.probs / items
+    spread = torch.logdet(gram + 1e-6 * torch.eye(len(gram), device=gram.device))
+    return total + count * (model.sparsity * (size + TINY).pow(0.2).mean() - model.volume * spread), count
+
+
+def coinnet(
+    items: Items,
+    answers: Answers,
+    *,
+    volume: float = 0.01,
+    sparsity: float = 0.01,
+    training: Training = Training(),  # noqa: B008 (frozen)
+) -> Learned:
+    """Learn the network, everybody's confusions and the outliers together.
+
+    Parameters
+    ----------
+    volume
+        Weight of the term that keeps the classes of a batch spread out.
+    sparsity
+        Weight of the term that keeps outliers few.
+    """
+    lesson = Lesson.of(items, answers, training)
+    model = lesson.build(CoinNet, pairs=len(lesson.votes.label), volume=volume, sparsity=sparsity)
+    return lesson.learn(model, loss, score=cross_entropy)
