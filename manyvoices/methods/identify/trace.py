@@ -1,0 +1,55 @@
+"""Trace of confusion: the sum of a worker's chances of being right, over the classes.
+
+    trace[w] = sum over k of P(w says k | truth k)        K is perfect, 1 is guessing, 0 is always wrong
+
+The table of each worker is counted from the consensus (of ds unless another is named): each answer counts for each class as
+much as the task is believed to be of it, the worker's own vote included. A class the worker has not met counts as a guess
+(1 / K) or, with empty_row=zero, not at all, and the note says how many there are. Interval: every P(w says k | truth k) has a Beta
+distribution (counts plus 1/2); the sum is given a Beta distribution with their mean and variance.
+
+Family: confusion tables
+Needs: workers, classes
+Reference: peerannot's trace_confusion; Lefort, Charlier, Joly and Salmon (2024), Computo.
+Also: trace_confusion, traces_confusion
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from ...core.answers import Answers
+from ...core.consensus import Consensus
+from ...core.scores import Scores
+from ...kernels.skills import between
+from . import _rows, _tables
+
+
+def trace(
+    answers: Answers,
+    *,
+    empty_row: Literal["uniform", "zero"] = "uniform",
+    ds: Consensus | None = None,
+    consensus: Consensus | None = None,
+) -> Scores:
+    """Add up the diagonal of each worker's table.
+
+    Parameters
+    ----------
+    empty_row
+        What stands for a class the worker has not met: uniform (1 / K each) or zero.
+    """
+    counts = _tables.expected(answers, consensus or ds)
+    found, met = _tables.shares(counts, empty_row)
+    K = counts.shape[1]
+    value = np.einsum("wkk->w", found)
+    right, mass = np.einsum("wkk->wk", counts), counts.sum(axis=2)
+    mean = (right + 0.5) / (mass + 1)
+    if empty_row == "zero":
+        mean = np.where(met, mean, 0.0)
+    variance = (mean * (1 - mean) / (mass + 2)).sum(axis=1) / max(K, 1) ** 2
+    low, high = (K * end for end in between(mean.sum(axis=1) / max(K, 1), variance))
+    return _rows.of_workers(
+        answers, "trace", value, np.minimum(low, value), np.maximum(high, value), _tables.notes(met, empty_row)
+    )
