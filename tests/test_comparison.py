@@ -235,6 +235,10 @@ def test_calibration_error_of_the_literature():
     fit = mv.Consensus(mv.Names.numbered(8), mv.Names.numbered(3), None, np.ones(8), probs, None)
     marks = comparison.classes_right(fit, np.arange(8), np.where(right, 0, 1))
     assert np.abs(marks[:, 2:].sum(axis=0)).sum() / 8 == pytest.approx(.375)
+    sure = np.array([.6, .65, 8 / 15 + 1e-6])                                      # bins are closed on the right: the first and the last share one
+    fit = mv.Consensus(mv.Names.numbered(3), mv.Names.numbered(2), None, np.ones(3), np.stack([sure, 1 - sure], axis=1), None)
+    place = comparison.classes_right(fit, np.arange(3), np.ones(3, int))[:, 2:].argmax(axis=1)
+    assert place.tolist() == [8, 9, 8]
 
 
 def test_numbers_against_truth():
@@ -267,6 +271,9 @@ def test_seed():
     answers = crowd(10).answers()
     a, b, c = (compared(answers, "mv,ds", rounds=1, seed=seed).to_polars() for seed in (0, 0, 1))
     assert a.equals(b) and not a.equals(c)
+    hidden = [some.hidden.task.tolist() for seed in (0, 1) for some in
+              comparison.splits(answers, comparison.single(answers), .1, np.random.default_rng(seed))]
+    assert len({tuple(tasks) for tasks in hidden}) == 4
 
 
 def test_names_of_classes_change_nothing():
