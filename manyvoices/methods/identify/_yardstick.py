@@ -60,7 +60,7 @@ def chosen(
     consensus: Consensus | None,
 ) -> tuple[str, Yardstick, str]:
     """Which yardstick, its parameters, and how a note names it."""
-    have = {"consensus": labels if labels is not None else consensus, "gold": gold, "truth": truth}
+    have: dict[str, Any] = {"consensus": labels if labels is not None else consensus, "gold": gold, "truth": truth}
     if against == "auto":
         against = next((name for name, given in have.items() if given is not None), "consensus")
     if have[against] is None:

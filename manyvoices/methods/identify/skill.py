@@ -29,9 +29,8 @@ def skill(answers: Answers, *, consensus: Consensus) -> Scores:
     """Take the skills of the fit."""
     found = consensus.skill
     if found is None and consensus.probs is not None and (consensus.codes >= 0).any():
-        found = skills.of_beliefs(
-            answers, known(consensus), np.nan, "expected share of answers that equal the consensus"
-        )
+        nobody = np.full(len(answers.workers), np.nan)
+        found = skills.of_beliefs(answers, consensus.probs, nobody, EQUAL)
     if found is None:
         return one("skill", "not defined because this consensus gives no skills; name another with --consensus METHOD")
     low, high = (np.full(len(found), np.nan) if x is None else x for x in (found.low, found.high))
