@@ -64,6 +64,8 @@ def compared(
     if not 0 < hide < 1:
         raise BadCall(f"hide is {hide}; expected a share between 0 and 1, such as 0.1")
     answers = answers_of(source)
+    if not answers.n:
+        raise BadInput("there are no answers to compare methods on", expected="answers of workers about tasks")
     entries = [Entry(about, given) for about, given in asked(methods, answers)]
     for entry in entries:
         entry.why = refused(entry, answers)

@@ -376,8 +376,9 @@ def test_nothing_can_be_hidden_or_nothing_told(said):
 
 
 def test_no_answers():
-    table = compared(made("")).to_polars().to_dicts()
-    assert all("not defined because" in r["note"] or "failed" in r["note"] for r in table if r["value"] is None)
+    for classes in (None, ["a", "b"]):
+        with pytest.raises(BadInput, match="no answers"):
+            compared(mv.Answers.from_rows([], classes=classes))
 
 
 def test_few_answers_tell_nothing(caplog):
