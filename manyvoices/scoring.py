@@ -197,10 +197,13 @@ def is_folder(path: Path) -> bool:
 
 
 def save(scores: Scores, path: Path) -> Path:
-    """The table in the form its suffix names; in a folder as scores.csv."""
+    return save_table(shown(scores), path, "scores")
+
+
+def save_table(table: pl.DataFrame, path: Path, name: str) -> Path:
+    """The table in the form its suffix names; in a folder as NAME.csv."""
     if is_folder(path):
-        path = path / "scores.csv"
-    table = shown(scores)
+        path = path / f"{name}.csv"
     write: dict[str, Callable[[Path], object]] = {
         ".csv": table.write_csv,
         ".parquet": table.write_parquet,
@@ -217,15 +220,15 @@ def shown(scores: Scores) -> pl.DataFrame:
 
 
 def summary(scores: Scores) -> str:
-    """The rows of the data set and its groups as lines of text, those of methods side by side; of workers, tasks and classes
-    how many there are."""
+    """The rows of the data set and its groups as lines of text, those of methods side by side; of workers and tasks the
+    lowest and the highest, of the rest how many there are."""
     lines: list[str] = []
     others: dict[tuple[str, str], int] = {}
     rows = zip(
         *(scores.column(c) for c in ("score", "of", "name", "group", "value", "low", "high", "n", "note")), strict=True
     )
     for score, of, name, group, value, low, high, n, note in rows:
-        if of == "method":
+        if of in ("method", *LISTED):
             continue
         if of != "dataset":
             others[score, of] = others.get((score, of), 0) + 1
@@ -236,7 +239,35 @@ def summary(scores: Scores) -> str:
         lines.append(f"{f'{who}  ' if who else ''}{score:8} {shown}{f'  {note}' if note else ''}".rstrip())
     lines += side_by_side(scores)
     lines += [f"{score}: {n} rows of {of}" for (score, of), n in others.items()]
-    return "\n".join(lines)
+    return "\n".join(lines + extremes(scores))
+
+
+LISTED, SHOWN = ("worker", "task"), 3
+
+
+def extremes(scores: Scores) -> list[str]:
+    """For each score of workers or tasks: how many, their median, and the surest of the lowest and the highest."""
+    score, of = (np.array(scores.column(c), object) for c in ("score", "of"))
+    name, value, low, high, n = (scores.column(c) for c in ("name", "value", "low", "high", "n"))
+    lines: list[str] = []
+    for key in dict.fromkeys((s, o) for s, o in zip(score, of, strict=True) if o in LISTED):
+        at = np.flatnonzero((score == key[0]) & (of == key[1]))
+        known = at[~np.isnan(value[at])]
+        text = f"{key[0]}: {len(at)} rows of {key[1]}"
+        text += f", median {np.median(value[known]):.4g}" if len(known) else ""
+        lines.append(text + (f", {len(at) - len(known)} not defined" if len(known) < len(at) else ""))
+        up = known[np.lexsort((known, np.nan_to_num(high[known], nan=np.inf), value[known]))]
+        down = known[np.lexsort((known, -np.nan_to_num(low[known], nan=-np.inf), -value[known]))]
+        few = min(SHOWN, len(known) // 2)
+        sides = (("lowest ", up[:few]), ("highest", down[:few])) if len(known) > 1 else (("       ", known),)
+        for side, rows in sides:
+            said = (f"{name[i]} {value[i]:.3g}{between(low[i], high[i])} on {n[i]}" for i in rows)
+            lines += [f"  {side}  {', '.join(said)}"] if len(rows) else []
+    return lines
+
+
+def between(low: float, high: float) -> str:
+    return "" if np.isnan(low) or np.isnan(high) else f" [{low:.3g}, {high:.3g}]"
 
 
 def side_by_side(scores: Scores) -> list[str]:
