@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import sys
 from dataclasses import fields
 from pathlib import Path
@@ -11,7 +13,21 @@ import click
 from . import __version__, terminal
 from .core import registry
 from .core.errors import BadCall, GateFailed, Unknown
-from .terminal import SETTINGS, Verbs, finish, loaded, of_reader, parted, progress, reading, say, show, tell
+from .terminal import (
+    SETTINGS,
+    Verbs,
+    finish,
+    loaded,
+    notes_of,
+    of_reader,
+    parted,
+    progress,
+    reading,
+    recorded,
+    say,
+    show,
+    tell,
+)
 
 
 @click.group(cls=Verbs, context_settings=SETTINGS, invoke_without_command=True)
@@ -47,7 +63,8 @@ def demo(out, seed, **common):
     from .demo import run
 
     result = run(Path(out), seed, say(common))
-    finish("demo", result, seed=seed, common=common, plain=lambda: click.echo(result["report"]))
+    files = result.pop("files")
+    finish("demo", result, seed=seed, common=common, files=files, plain=lambda: click.echo(result["report"]))
 
 
 @main.verb(reads=True)
@@ -63,9 +80,12 @@ def inspect(data, format, on, **options):
     from .inspection import inspected
 
     common, options = parted(options)
+    record = recorded(options | {"from": format})
     dataset = loaded(data, format, on, options)
     found = inspected(dataset)
-    finish("inspect", found, input=data, common=common, notes=found["messages"], plain=lambda: show(found))
+    finish(
+        "inspect", found, input=data, options=record, common=common, notes=found["messages"], plain=lambda: show(found)
+    )
 
 
 @main.verb(reads=True)
@@ -79,25 +99,36 @@ def convert(data, out, to, format, on, **options):
     \b
     manyvoices convert export.json answers.csv
     manyvoices convert answers.csv folder/ --to peerannot
+    manyvoices convert export.json - --to long                  to stdout
     """
     from . import api
+    from .core.files import spare
+    from .engines.disk import scratch
     from .runs import fingerprints, write_manifest
 
     common, options = parted(options)
+    if to_stdout := out == "-":
+        if to is not None and registry.resolve("read", to)[0] not in ("long", "wide"):
+            raise BadCall(f"--to {to} is no table: name a place for it; - takes --to long or --to wide")
+        out, to = scratch() / "answers.csv", to or "long"
+    spare(out, [data])
+    record = recorded(options | {"from": format, "to": to})
     dataset = loaded(data, format, None, options)  # rows are written one by one: from memory
     files = api.convert(dataset, out, to)
-    if Path(out).is_dir():
-        record = {"to": to} | {name: value for name, value in options.items() if value not in (None, False, ())}
-        files.append(write_manifest(Path(out), ["convert"], record, fingerprints(Path(data), []), {}))
     tell(common, dataset)
+    more = {"input": data, "options": record, "common": common, "notes": notes_of(dataset)}
+    if to_stdout:
+        text = Path(out).read_bytes().decode()
+        finish("convert", list(csv.DictReader(io.StringIO(text))), plain=lambda: sys.stdout.write(text), **more)
+        return
+    if Path(out).is_dir():
+        files.append(write_manifest(Path(out), ["convert"], record, fingerprints(Path(data), []), {}))
     finish(
         "convert",
         [str(f) for f in files],
-        input=data,
-        common=common,
-        notes=dataset.messages,
         files=files,
         plain=lambda: say(common)(f"wrote {', '.join(map(str, files[:6]))}{' ...' if len(files) > 6 else ''}"),
+        **more,
     )
 
 
@@ -188,19 +219,17 @@ def aggregate(data, strategy, out, format, on, **options):
 
     common, options = parted(options)
     asked = click.get_current_context().meta["asked"]
-    record = {
-        name: value for name, value in options.items() if value is not None and value is not False and value != ()
-    }
+    record = recorded(options | {"from": format})
     mine = {f.name: options.pop(f.name) for f in fields(Call) if f.name in options}
     if mine["min_prob"] is not None and not 0 <= mine["min_prob"] <= 1:
         raise BadCall(f"--min-prob is {mine['min_prob']}: give a number between 0 and 1")
     known = {o.name for method, _ in asked for o in method.options}
     own = {name: value for name, value in options.items() if name in known and value is not None}
     reader = {name: value for name, value in options.items() if name not in known}
-    check_output(asked, data, out, all_questions := reader.get("question") == "all")
     went_in = [mine[name] for name in ("gold", "probs", "labels") if mine[name] is not None]
     went_in += [options[name] for name in ("map_labels", "exclude_workers") if options.get(name) is not None]
     went_in += [str(Path(mine["start"]) / "model.safetensors")] if mine["start"] is not None else []
+    check_output(asked, data, out, all_questions := reader.get("question") == "all", went_in)
     # columns of the answers and tasks without any are looked up in memory; the answers go where they should afterwards
     late = mine["all_tasks"] or any({"score", "author"} & set(method.data) for method, _ in asked)
     result, files, notes, table = {}, [], [], None
@@ -216,7 +245,7 @@ def aggregate(data, strategy, out, format, on, **options):
         tell(common, dataset)
         result = rows if question is None else result | {question: rows}
         files += written
-        notes += [*dataset.messages, *remarks]
+        notes += [*notes_of(dataset), *remarks]
     finish(
         "aggregate",
         result,
@@ -330,6 +359,88 @@ def compare(data, strategy, out, format, on, **options):
     scored("compare", data, strategy, out, format, on, options, {"rounds": 5, "hide": 0.1, "seed": 0}, compared)
 
 
+@main.verb("train", reads=True)
+@click.argument("data")
+@click.option("-s", "--strategy", default="classifier", help="How to train (manyvoices methods train). [classifier]")
+@click.option(
+    "--labels", metavar="FILE", help="A label table (p: columns are soft labels), peerannot's .npy, or truth."
+)
+@click.option("-o", "--out", required=True, metavar="DIR", help="The folder of the model.")
+@click.option("--resume", is_flag=True, help="Go on from the check point of a run that was interrupted.")
+@reading
+def train(data, strategy, labels, out, resume, format, on, **options):
+    """A classifier from the items of DATA and one label each.
+
+    \b
+    manyvoices train data/ --labels labels.csv -o model/
+    manyvoices train data/ --labels truth --encoder minilm --epochs 30 -o model/
+    """
+    trained("train", data, out, resume, format, options, labels)
+
+
+@main.verb("learn", reads=True)
+@click.argument("data")
+@click.option("-s", "--strategy", default="crowdlayer", help="How to learn (manyvoices methods learn). [crowdlayer]")
+@click.option("-o", "--out", required=True, metavar="DIR", help="The folder of the model.")
+@click.option("--resume", is_flag=True, help="Go on from the check point of a run that was interrupted.")
+@reading
+def learn(data, strategy, out, resume, format, on, **options):
+    """A classifier, and with most methods a model of every worker, from the items of DATA and everybody's answers.
+
+    \b
+    manyvoices learn data/ -s crowdlayer -o model/
+    manyvoices learn data/ -s conal --scale 1e-4 --encoder minilm -o model/
+    """
+    trained("learn", data, out, resume, format, options, None)
+
+
+@main.verb(reads=True)
+@click.argument("model")
+@click.argument("data")
+@click.option("-o", "--out", help="X.csv, X.parquet, X.jsonl, or - for stdout. [-]")
+@click.option(
+    "--workers",
+    is_flag=False,
+    flag_value="pairs",
+    metavar="[all|A,B]",
+    help="What workers would say: alone about the pairs of DATA's answers, or all, or those named.",
+)
+@click.option(
+    "--unseen",
+    type=click.Choice(["error", "mean"]),
+    default="error",
+    help="Workers the model does not know: an error, or what workers say on average. [error]",
+)
+@reading
+def predict(model, data, out, workers, unseen, format, on, **options):
+    """What the MODEL that `train` or `learn` wrote says about the items of DATA.
+
+    \b
+    manyvoices predict model/ data/ -o predictions.csv
+    manyvoices predict model/ data/ --workers -o predictions.csv
+    """
+    from . import api, scoring
+    from .learning import predictions
+
+    common, options = parted(options)
+    place = scoring.place_for(out)
+    record = recorded(options | {"from": format, "workers": workers, "unseen": unseen})
+    dataset = loaded(data, format, None, options)
+    table = predictions(api.load(model), dataset, workers, unseen)
+    tell(common, dataset)
+    files = [] if place is None else [scoring.save_table(table, place, "predictions")]
+    finish(
+        "predict",
+        table.to_dicts() if common["as_json"] else [],
+        input=data,
+        options=record,
+        common=common,
+        notes=notes_of(dataset),
+        files=files,
+        plain=(lambda: sys.stdout.write(table.write_csv())) if place is None else None,
+    )
+
+
 @main.verb(reads=True)
 @click.argument("data")
 @click.argument("runs", nargs=-1)
@@ -421,17 +532,57 @@ def bench(suite, out, only, limit, **common):
     finish("bench", rows, common=common, plain=lambda: None)
 
 
+def trained(job, data, out, resume, format, options, labels) -> None:
+    """Train a model into a folder, with its record, and say how it went."""
+    from .core.files import spare
+    from .learning import trained_folder
+    from .runs import fingerprints, write_manifest
+
+    common, options = parted(options)
+    [(method, bracketed), *more] = click.get_current_context().meta["asked"]
+    if more:
+        raise BadCall(f"{job} makes one model at a time")
+    spare(Path(out), [data])
+    record = recorded(options | {"from": format, "labels": labels})
+    own = {o.name for o in method.options}
+    given = {name: value for name, value in options.items() if name in own and value is not None} | bracketed
+    dataset = loaded(data, format, None, {name: value for name, value in options.items() if name not in own})
+    with progress(common):
+        model, files, scores = trained_folder(job, dataset, method, given, Path(out), labels=labels, resume=resume)
+    tell(common, dataset)
+    went_in = [labels] if labels not in (None, "truth") else []
+    about = {"scores": scores, "metrics": model.metrics[-1:], "notes": dataset.messages, "left_out": dataset.dropped}
+    inputs = fingerprints(Path(data), went_in)
+    files.append(write_manifest(Path(out), [job, method.name], method.defaults() | given, inputs, {}, about))
+    last = {**(model.metrics[-1] if model.metrics else {}), **scores}
+    say(common)(f"{method.name}: " + ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in last.items()))
+    finish(
+        job,
+        last,
+        seed=given.get("seed", 0),
+        input=data,
+        options=record,
+        common=common,
+        notes=notes_of(dataset),
+        files=files,
+        plain=lambda: say(common)(f"wrote {out}"),
+    )
+
+
 def scored(command, data, strategy, out, format, on, options, own, work, more=()) -> None:
     """Scores of a verb on stdout or in a file, what they say on stderr, and the gates."""
     from . import api, scoring
+    from .core.files import spare
     from .runs import fingerprints, write_manifest
 
     common, options = parted(options)
     meta = click.get_current_context().meta
     place = scoring.place_for(out)
-    record = {name: value for name, value in options.items() if value not in (None, False, ())}
+    record = recorded(options | {"from": format})
     given = {name: options.pop(name) for name in own if name in options}
     went_in = [*more, *(given[name] for name in ("gold", "probs") if given.get(name) is not None)]
+    if place is not None:
+        spare(place, [data, *went_in])
     every = meta["asked"] or [(registry.about(command, name), {}) for name in registry.names(command)]
     known = {o.name for method, _ in every for o in method.options} if command != "compare" else set()
     given |= {name: value for name, value in options.items() if name in known and value is not None}
@@ -452,7 +603,7 @@ def scored(command, data, strategy, out, format, on, options, own, work, more=()
         input=data,
         options=record,
         common=common,
-        notes=dataset.messages,
+        notes=notes_of(dataset),
         files=files,
         plain=(lambda: sys.stdout.write(scoring.shown(scores).write_csv())) if place is None else None,
     )

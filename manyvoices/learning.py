@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +13,18 @@ import numpy as np
 from .core import registry
 from .core.answers import Answers
 from .core.consensus import Consensus
+from .core.content import Content, content_of
+from .core.dataset import Dataset
 from .core.errors import BadCall, BadInput
+from .core.files import check_writable, put_text
 from .core.items import Items
 from .core.names import Names, in_order
 from .core.soft import Labels
 from .inputs import frame
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from .nn.model import Learned
 
 
@@ -71,6 +78,124 @@ def checked(options: Mapping[str, Any]) -> None:
             raise BadCall(f"--{name.replace('_', '-')} is {options[name]}: expected a number above 0")
     if "dropout" in options and not 0 <= options["dropout"] < 1:
         raise BadCall(f"--dropout is {options['dropout']}: expected a number from 0 to below 1")
+
+
+# what the command line does beyond a call -----------------------------------------------------------------------------
+
+
+def trained_folder(
+    job: str,
+    data: Dataset,
+    method: registry.Method,
+    options: Mapping[str, Any],
+    out: Path,
+    *,
+    labels: str | None = None,
+    resume: bool = False,
+) -> tuple[Learned, list[Path], dict[str, float]]:
+    """Train and save; check points lie in the folder until it is whole. Also how often it is right, split by split."""
+    check_writable(out / "config.json")
+    if not resume:
+        (out / "checkpoint.safetensors").unlink(missing_ok=True)
+    elif not (out / "checkpoint.safetensors").is_file() and (out / "config.json").is_file():
+        raise BadCall(f"--resume: {out} holds a finished model; leave --resume out to train anew")
+    with calling(job, method, options, out):
+        model = taught(job, data.items, method.name, options, answers=data.answers, labels=labels, folder=out)
+    return model, model.save(out), right(model, data.items)
+
+
+@contextmanager
+def calling(job: str, method: registry.Method, options: Mapping[str, Any], out: Path) -> Iterator[None]:
+    """A check point of another call must not be gone on from: what was asked for is kept beside it."""
+    asked = json.dumps({"job": job, "method": method.name, "options": dict(sorted(options.items()))}, default=str)
+    mark = out / "call.json"
+    if (out / "checkpoint.safetensors").is_file() and (not mark.is_file() or mark.read_text(encoding="utf-8") != asked):
+        raise BadCall(f"--resume: {out} was begun with other options; repeat those, or leave --resume out")
+    put_text(mark, asked)
+    yield
+    mark.unlink()
+
+
+def right(model: Learned, items: Items) -> dict[str, float]:
+    """Accuracy against the truth in each split, where some is known."""
+    assert model.split is not None
+    ids, split = model.split
+    truth = items.truth_of(ids)
+    if not any(label is not None for label in truth):
+        return {}
+    said = np.array(model.classes.to_list(), object)[model.predict(items).argmax(axis=1)]
+    hit, known = said == np.array(truth, object), np.array([label is not None for label in truth])
+    return {
+        f"accuracy_{name}": float(hit[rows].mean())
+        for code, name in enumerate(("train", "dev", "test"))
+        if (rows := known & (split == code)).any()
+    }
+
+
+def predictions(model: Learned, data: Dataset, workers: str | None, unseen: str) -> pl.DataFrame:
+    """The table of contract.md: task, split, label, prob, p:CLASS, and worker where workers are asked for:
+    "pairs" (those of the data's answers), "all", or names with commas."""
+    import polars as pl
+
+    if data.items is None:
+        raise BadInput("the data set has no items to predict", expected="items with text, images, sound or features")
+    content = content_of(data.items)
+    split = splits_known(model, data.items, content.ids)
+    names = content.ids.to_list()
+    if workers is None:
+        rows, columns, probs = np.arange(len(names)), {}, model.predict(content)
+    else:
+        rows, codes, who = pairs(model, data, content, workers, unseen)
+        columns, probs = {"worker": who}, model.predict_pairs(content, rows, codes)
+    classes = np.array(model.classes.to_list(), object)
+    best = probs.argmax(axis=1) if len(probs) else np.zeros(0, int)
+    table = {"task": [names[i] for i in rows], "split": [split[i] for i in rows]} | columns
+    table |= {"label": classes[best].tolist(), "prob": probs[np.arange(len(probs)), best]}
+    table |= {f"p:{name}": probs[:, k] for k, name in enumerate(model.classes)}
+    texts = dict.fromkeys(("task", "split", "worker", "label"), pl.String)
+    return pl.DataFrame(table, schema_overrides={name: texts[name] for name in table if name in texts})
+
+
+def pairs(model: Learned, data: Dataset, content: Content, workers: str, unseen: str):
+    """Item rows, worker codes and worker names of the pairs asked for."""
+    if "workers" not in model.can:
+        raise BadCall(
+            f"{model.about['method']} has no model of workers: leave --workers out, or use a model of `learn`"
+        )
+    assert model.workers is not None
+    if workers == "pairs":
+        if data.answers is None or data.answers.workers is None:
+            raise BadInput("the data set has no answers", expected="answers; or --workers all, or --workers A,B")
+        task, worker, _ = data.answers.rows()
+        row = content.ids.code(data.answers.tasks, missing=-1)[task]
+        once = np.unique(np.stack([row, worker], axis=1)[row >= 0], axis=0)
+        known = model.worker_codes(data.answers.workers.to_list(), unseen="mean")
+        if unseen == "error" and len(once):
+            model.worker_codes([data.answers.workers[w] for w in np.unique(once[:, 1])], unseen)
+        called = data.answers.workers.to_list()
+        return once[:, 0], known[once[:, 1]], [called[w] for w in once[:, 1]]
+    named = (
+        model.workers.to_list() if workers == "all" else [part.strip() for part in workers.split(",") if part.strip()]
+    )
+    codes, n = model.worker_codes(named, unseen), len(content)
+    return np.repeat(np.arange(n), len(named)), np.tile(codes, n), named * n
+
+
+def splits_known(model: Learned, items: Items, ids: Names) -> list[str | None]:
+    """What the model keeps of each item's split; of items it has not met, what the data say."""
+    from .nn.model import SPLITS
+
+    kept, code = model.split if model.split is not None else (Names([]), np.zeros(0, np.int8))
+    said = (
+        {}
+        if items.split is None
+        else dict(zip(*items.split.select("task", "split").to_dict(as_series=False).values(), strict=True))
+    )
+    at = kept.code(ids, missing=-1)
+    return [SPLITS[code[i]] if i >= 0 else said.get(name) for i, name in zip(at, ids, strict=True)]
+
+
+# labels ---------------------------------------------------------------------------------------------------------------
 
 
 def labels_of(given: Any, items: Items) -> Labels:
