@@ -165,6 +165,7 @@ def fit(
     iterations: int,
     monotone: bool = True,
     step: Callable = step,
+    objective: Callable | None = None,
     beliefs_at_start: np.ndarray | None = None,
     resume: Callable | None = None,
     shown: Callable = plainly,
@@ -184,7 +185,15 @@ def fit(
     if resume is not None:
         params = updated(answers.fold(step, resume(params)), params)
     params, sums, trace, converged = iterate(
-        answers, step, updated, params, tol=tol, iterations=iterations, holds=holds, monotone=monotone
+        answers,
+        step,
+        updated,
+        params,
+        tol=tol,
+        iterations=iterations,
+        holds=holds,
+        monotone=monotone,
+        objective=objective,
     )
     return believe(answers, params, *shown(params, sums), trace=trace, converged=converged)
 

@@ -239,6 +239,35 @@ def test_rows_of_classes_a_worker_never_met():
     assert (exact.probs == plain.probs).all()
 
 
+def as_peerannot(given, tol=1e-6, iterations=50):
+    """Products of probabilities, rows without mass zero, log of a sum over tasks; as its code has it."""
+    tasks, workers, classes = given.sizes
+    said = np.zeros((tasks, workers, classes))
+    np.add.at(said, (given.task, given.worker, given.label), 1)
+    probs, seen = said.sum(axis=1) / said.sum(axis=(1, 2))[:, None], []
+    while len(seen) < iterations and (len(seen) < 2 or abs(seen[-1] - seen[-2]) > tol):
+        counts = np.einsum("tk,twl->wkl", probs, said)
+        total = counts.sum(axis=2, keepdims=True)
+        tables, prior = np.where(total > 0, counts / np.where(total > 0, total, 1), 0), probs.mean(axis=0)
+        joint = np.array([[prior[k] * np.prod(tables[:, k] ** said[t]) for k in range(classes)] for t in range(tasks)])
+        seen.append(np.log(joint.sum()))
+        probs = joint / joint.sum(axis=1, keepdims=True)
+    return probs, seen, tables
+
+
+@crowds_of
+def test_ds_as_peerannot_runs_it(seed, classes):
+    given = small(seed, classes)
+    probs, seen, confusions = as_peerannot(given)
+    found = run("ds", given, compat="peerannot", smoothing=0.0, tol=1e-6, iterations=50, empty_row="zero")
+    assert len(found.trace.values) == len(seen) and not found.trace.monotone
+    np.testing.assert_allclose(found.trace.values, seen, atol=1e-9)
+    np.testing.assert_allclose(found.probs, probs, atol=1e-9)
+    np.testing.assert_allclose(found.confusions, confusions, atol=1e-9)
+    shown = run("ds", given, compat="peerannot", smoothing=0.0).confusions
+    np.testing.assert_allclose(shown.sum(axis=2), 1, atol=1e-9)
+
+
 def test_large_tables_are_refused_before_they_are_made():
     classes = 3000
     answers = Answers.from_codes(np.arange(9), np.arange(9) % 9, np.arange(9), tasks=Names.numbered(9), workers=Names.numbered(400),
