@@ -226,6 +226,8 @@ def check_needs(about: registry.Method, answers: Answers) -> None:
         )
     if "ordered" not in about.needs and answers.scale == "interval":
         raise BadInput(f"{about.name} needs classes, and these labels are numbers", expected="mean, median or ordinal")
+    if answers.scale != "interval" and not len(answers.classes):
+        raise BadInput("no answers are left, and no classes are stated", expected="a label in at least one row")
     if "binary" in about.needs and len(answers.classes) > 2:
         raise BadInput(f"{about.name} needs two classes, and there are {len(answers.classes)}")
 
@@ -239,16 +241,14 @@ def place(answers: Answers, on: str | None) -> Answers:
 
     if on is None and type(answers.store) is not Here:
         return answers  # somebody has placed them already
-    where, _, more = (on or "threads").partition(":")
+    where, colon, more = (on or "threads").partition(":")
     if where == "threads":
-        if not isinstance(answers.store, Here):
-            return answers
-        if more and not (more.isdigit() and int(more) > 0):
+        if colon and not (more.isdecimal() and int(more) > 0):
             raise BadCall(f"--on {on}: write threads:N with N at least 1")
         if not isinstance(answers.store, Here):
             return answers  # on disk: its own threads stream it
         return replace(answers, store=Threads(answers.store.shards, int(more) if more else None))
-    if where == "disk":
+    if where == "disk" and not colon:
         from .engines.disk import stored
 
         return stored(answers)

@@ -19,7 +19,7 @@ def run(out: Path, seed: int, say: Callable[[str], None]) -> dict[str, Any]:
     """Everything once; the result holds the path of a page to open."""
     say("1. Forty people label 400 pictures, eight answers a picture; half of them guess.")
     data = api.simulate("hammer_spammer", workers=40, tasks=400, classes=5, per_task=8, ratio=0.5, seed=seed)
-    api.write(data, out / "crowd")
+    files = api.write(data, out / "crowd")
     truth = np.array(data.items.truth_of(data.answers.tasks), object)
     found = {name: api.aggregate(data, name) for name in METHODS}
     accuracy = {name: float(np.mean(np.array(f.labels(), object) == truth)) for name, f in found.items()}
@@ -27,9 +27,9 @@ def run(out: Path, seed: int, say: Callable[[str], None]) -> dict[str, Any]:
     for name in METHODS:
         say(f"     {name:8} {accuracy[name]:.3f}  {'#' * round(40 * accuracy[name])}")
     chosen = found["bcc"]
-    put(out / "labels.csv", chosen.table(soft=True).write_csv)
+    files.append(put(out / "labels.csv", chosen.table(soft=True).write_csv))
     workers = worker_table(chosen, data.answers.per_worker()).sort("skill", descending=True)
-    put(out / "workers.csv", workers.write_csv)
+    files.append(put(out / "workers.csv", workers.write_csv))
     say("3. Who can be trusted, by bcc (skill with its 95 % interval):")
     for row in [*workers.head(3).to_dicts(), *workers.tail(3).to_dicts()]:
         say(
@@ -38,7 +38,7 @@ def run(out: Path, seed: int, say: Callable[[str], None]) -> dict[str, Any]:
     page = put_text(out / "report.md", markdown(accuracy, workers, data.answers.n))
     say(f"4. Try it on your own answers: manyvoices aggregate {out}/crowd -s ds -o labels.csv")
     say("   Open this page:")
-    return {"accuracy": accuracy, "report": str(page.resolve())}
+    return {"accuracy": accuracy, "report": str(page.resolve()), "files": [*files, page]}
 
 
 def markdown(accuracy: dict[str, float], workers, answers: int) -> str:

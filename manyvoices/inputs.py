@@ -35,6 +35,8 @@ def raw(source: Any, format: str | None, options: dict[str, Any]) -> Raw:
     path = Path(source)
     if not path.exists():
         raise BadInput("no such file or folder", file=path)
+    if path.is_fifo():  # a pipe can be read once, and readers look twice
+        path = from_stdin(path.read_bytes())
     given = {key: value for key, value in options.items() if value is not None}
     name = recognised(path, given) if format is None else registry.resolve("read", format)[0]
     method = registry.about("read", name)
@@ -446,6 +448,8 @@ def frame(given: Any) -> tuple[pl.DataFrame, Path | None]:
     if isinstance(given, (str, Path)):
         from .methods.read._table import read_table
 
+        if not Path(given).is_file():
+            raise BadInput("no such file", file=given, expected="a table in CSV, TSV, JSON lines or Parquet")
         return read_table(Path(given)).frame, Path(given)
     return texts(given), None
 

@@ -8,7 +8,7 @@ import json
 import platform
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from .core import labels
 from .core.consensus import Consensus, Trace
 from .core.dataset import Dataset
 from .core.errors import BadCall, BadInput
-from .core.files import check_writable, put, put_text
+from .core.files import check_writable, put, put_text, spare
 from .core.registry import Method
 from .inputs import earlier
 
@@ -81,7 +81,8 @@ def aggregate_all(
             say(f"\n{method.name}")
         said = report(found, table, scores, call.ties)
         say("\n".join([said, *left]))
-        notes += [line for line in said.splitlines() if "NOT converged" in line or line.startswith("ties:")] + left
+        told = ("ties:", "no label:", "accuracy:", "mean absolute error:")
+        notes += [line for line in said.splitlines() if "NOT converged" in line or line.startswith(told)] + left
         if folder:
             place = Path(call.out) / method.name if len(asked) > 1 else Path(call.out)  # type: ignore[arg-type]
             changed = None if before is None else changes(before, table)
@@ -125,7 +126,9 @@ def slug(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name).strip("-.")[:80] or "question"
 
 
-def check_output(asked: list[tuple[Method, dict]], source: str, out: str | None, several: bool = False) -> None:
+def check_output(
+    asked: list[tuple[Method, dict]], source: str, out: str | None, several: bool = False, more: Iterable[str] = ()
+) -> None:
     """Refuse a place that cannot take the result, before the work."""
     folder = out is not None and is_folder(out)
     if several and not folder:
@@ -144,6 +147,8 @@ def check_output(asked: list[tuple[Method, dict]], source: str, out: str | None,
         )
     if out not in (None, "-"):
         check_writable(Path(out))
+        for path in () if folder else (Path(out), tasks_beside(Path(out))):
+            spare(path, [source, *more])
 
 
 def is_folder(out: str) -> bool:
@@ -207,11 +212,12 @@ def report(found: Consensus, table: pl.DataFrame, scores: dict[str, Any], ties: 
     lines = [labels.summary(found, table, ties)]
     if "accuracy" in scores:
         n, share = int(scores["truth"]), scores["accuracy"]
+        known = f"on {labels.many(n, 'task')} whose truth is known"
         from .kernels.skills import beta_interval
 
         low, high = beta_interval(np.array([share]), np.array([float(n)]))
         lines.append(
-            f"accuracy: {share:.4f} [{low[0]:.3f}, {high[0]:.3f}] on {n} tasks whose truth is known"
+            f"accuracy: {share:.4f} [{low[0]:.3f}, {high[0]:.3f}] {known}"
             + (
                 f" ({scores['accuracy_labelled']:.4f} of the {int(scores['labelled'])} that have a label)"
                 if scores.get("labelled")
@@ -219,7 +225,8 @@ def report(found: Consensus, table: pl.DataFrame, scores: dict[str, Any], ties: 
             )
         )
     if "mae" in scores:
-        lines.append(f"mean absolute error: {scores['mae']:.4g} on {int(scores['truth'])} tasks whose truth is known")
+        known = f"on {labels.many(int(scores['truth']), 'task')} whose truth is known"
+        lines.append(f"mean absolute error: {scores['mae']:.4g} {known}")
     return "\n".join(lines)
 
 
@@ -248,10 +255,12 @@ def write_table(found: Consensus, table: pl.DataFrame, out: Path, soft: bool) ->
         with file.open("wb") as handle:
             np.save(handle, values)
 
-    return [
-        put(out, save),
-        put_text(out.with_suffix(".tasks.txt"), "".join(f"{task}\n" for task in table["task"].to_list())),
-    ]
+    return [put(out, save), put_text(tasks_beside(out), "".join(f"{task}\n" for task in table["task"].to_list()))]
+
+
+def tasks_beside(out: Path) -> Path:
+    """Where the ids go whose rows a .npy holds."""
+    return out.with_suffix(".tasks.txt") if out.suffix == ".npy" else out
 
 
 OURS = (
@@ -292,6 +301,7 @@ def write_manifest(
     whole = (about or {}) | {
         "command": command,
         "options": options,
+        "seed": options.get("seed"),
         "inputs": inputs,
         "seconds": seconds,
         "versions": versions(),

@@ -60,9 +60,9 @@ class Verb(click.Command):
         values = self.first_look(ctx, args)
         if self.job:
             ctx.meta["asked"] = asked = self.asked(values.get("strategy"))
-            every = [(registry.about(self.job, name), {}) for name in registry.names(self.job)]
-            for method, _ in (asked or every) if self.options else []:
-                extra |= {o.name: (o, "method") for o in method.options if o.name not in extra}
+            chosen = [method.name for method, _ in asked] if asked else registry.names(self.job)
+            for name in chosen if self.options else ():
+                extra |= {o.name: (o, "method") for o in registry.about(self.job, name).options if o.name not in extra}
         if self.reads:
             known = values.get("format")
             for name in [registry.resolve("read", known)[0]] if known else registry.names("read"):
@@ -138,15 +138,26 @@ def click_option(option: registry.Option, of_method: str) -> click.Option:
         made = click.Option([flags[0], *flags[1:], option.name], default=None, help=option.help)
     else:
         flags = list(dict.fromkeys(f"--{n.replace('_', '-')}" for n in names))
-        kind = (
+        kind: Any = (
             click.Choice(option.choices)
             if option.choices
             else {"int": click.INT, "float": click.FLOAT}.get(option.type, click.STRING)
         )
+        kind = OrNone(kind) if option.optional else kind
         shown = "" if option.default is None else f" [{option.default}]"
         made = click.Option([*flags, option.name], type=kind, default=None, help=option.help + shown)
     made.of_method = of_method  # type: ignore[attr-defined]
     return made
+
+
+class OrNone(click.ParamType):
+    """A type whose option may also be None, which is told from an option not given by being text."""
+
+    def __init__(self, kind: click.ParamType):
+        self.kind, self.name = kind, kind.name
+
+    def convert(self, value, param, ctx):
+        return "None" if str(value).lower() == "none" else self.kind.convert(value, param, ctx)
 
 
 SETTINGS = {
@@ -186,7 +197,12 @@ def reading(function):
             ),
             option("--exclude-workers", metavar="FILE", help="Leave out the workers listed, one a line."),
             option("--map-labels", metavar="FILE", help="Rename labels: CSV with the columns from,to."),
-            option("--classes-limit", type=int, default=65_536, help="Refuse more different labels than this. [65536]"),
+            option(
+                "--classes-limit",
+                type=click.IntRange(min=1),
+                default=65_536,
+                help="Refuse more different labels than this. [65536]",
+            ),
             option("--hash-workers", is_flag=True, help="Replace worker ids by a keyed hash."),
             option("--hash-key", metavar="KEY", help="Key of that hash; random if not given."),
             option("--on", metavar="WHERE", help="Where the answers live: threads:N or disk. [threads, all cores]"),
@@ -223,6 +239,8 @@ def loaded(data: str, format: str | None, on: str | None, options: dict[str, Any
     source = from_stdin(sys.stdin.buffer.read()) if data == "-" else Path(data)
     if options.get("classes") is not None:
         options["classes"] = [part.strip() for part in options["classes"].split(",") if part.strip()]
+        if not options["classes"]:
+            raise BadCall("--classes names no class: write --classes A,B,C")
     if options.get("exclude_workers") is not None:
         options["exclude_workers"] = lines_of(Path(options["exclude_workers"]))
     else:
@@ -278,8 +296,30 @@ def tell(common: dict[str, Any], dataset) -> None:
     """On stderr: what a user should know about the reading."""
     for message in dataset.messages:
         say(common)(f"note: {message}")
-    if dataset.dropped:
-        say(common)("left out: " + ", ".join(f"{n} rows ({reason})" for reason, n in dataset.dropped.items()))
+    for line in left_out(dataset):
+        say(common)(line)
+
+
+def left_out(dataset) -> list[str]:
+    """What was read and not used, as a line where there is such a thing."""
+    from .core.labels import many
+
+    said = ", ".join(f"{many(n, 'row')} ({reason})" for reason, n in dataset.dropped.items())
+    return [f"left out: {said}"] if said else []
+
+
+def notes_of(dataset) -> list[str]:
+    """What `tell` says, for --json."""
+    return [*dataset.messages, *left_out(dataset)]
+
+
+def recorded(options: dict[str, Any]) -> dict[str, Any]:
+    """Options as they go into records: those that were given, and never a secret."""
+    return {
+        name: value
+        for name, value in options.items()
+        if value is not None and value is not False and value != () and name != "hash_key"
+    }
 
 
 def show(found: dict[str, Any]) -> None:

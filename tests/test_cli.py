@@ -133,7 +133,19 @@ WRONG = [
     (2, ["aggregate", "answers.csv", "-s", "crowdlab"], "--probs"),
     (2, ["aggregate", "answers.csv", "-s", "goldmv"], "--gold"),
     (2, ["aggregate", "answers.csv", "-s", "mv", "--gold", "answers.csv"], "gold"),
-    (2, ["convert", "answers.csv", "out/", "--to", "lewidi2025"], "cannot be written"),
+    (2, ["convert", "answers.csv", "out/", "--to", "toloka"], "cannot be written"),
+    (2, ["convert", "answers.csv", "-", "--to", "peerannot"], "no table"),
+    (2, ["convert", "answers.csv", "answers.csv"], "what goes in"),
+    (2, ["convert", ".", "."], "what goes in"),
+    (2, ["aggregate", "answers.csv", "-s", "mv", "-o", "answers.csv"], "what goes in"),
+    (2, ["aggregate", ".", "-s", "mv", "-o", "answers.csv"], "what goes in"),
+    (2, ["aggregate", "answers.csv", "-s", "ds", "--gold", "answers.csv", "-o", "./answers.csv"], "what goes in"),
+    (2, ["agree", "answers.csv", "-o", "answers.csv"], "what goes in"),
+    (2, ["aggregate", "answers.csv", "--classes", ","], "--classes"),
+    (2, ["aggregate", "answers.csv", "--classes-limit", "0"], "classes-limit"),
+    (2, ["aggregate", "answers.csv", "--on", "threads:"], "threads:N"),
+    (2, ["aggregate", "answers.csv", "--on", "disk:x"], "threads:N"),
+    (2, ["simulate", "x/", "--tasks", "None"], "tasks"),
     (2, ["convert", "answers.csv", "out/", "--to", "nativ"], "Did you mean 'native'?"),
     (2, ["simulate", "x/", "-s", "hammer"], "Did you mean 'hammer_spammer'?"),
     (2, ["simulate", "x/", "-s", "hammer_spammer", "--ratio", "5"], "ratio"),
@@ -257,6 +269,85 @@ def test_labels_go_to_stdout_and_words_to_stderr(cli):
     assert labels(done) == {"a": "cat", "b": "dog", "c": "cat", "d": "emu"}
     assert [row["n"] for row in done.rows] == ["3", "3", "2", "3"]
     assert "4 tasks" in done.err and "11 answers" in done.err
+
+
+def test_convert_to_stdout(cli):
+    done = cli("convert", "answers.csv", "-", "-q")
+    assert done.code == 0 and done.out.splitlines()[0] == "task,worker,label" and len(done.rows) == 11 and not done.err
+    assert not Path("-").exists()
+    assert list(cli("convert", "answers.csv", "-", "--to", "wide").rows[0]) == ["task", "ann", "bob", "eve"]
+    assert cli("convert", "answers.csv", "-", "--json").json["result"][0] == {"task": "a", "worker": "ann", "label": "cat"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_pipe_with_a_name(cli):
+    os.mkfifo("pipe")
+    writer = subprocess.Popen(["cp", "answers.csv", "pipe"])
+    assert cli("aggregate", "pipe", "-s", "mv", "-q").out == cli("aggregate", "answers.csv", "-s", "mv", "-q").out
+    assert writer.wait(10) == 0
+
+
+def test_nothing_that_goes_in_is_written_over(cli):
+    before = Path("answers.csv").read_bytes()
+    write("gold.csv", "task,label\na,cat\n")
+    write("labels.tasks.txt", ANSWERS)
+    for args in (["aggregate", "answers.csv", "-s", "mv", "-o", "answers.csv"], ["convert", "answers.csv", "answers.csv"],
+                 ["aggregate", "answers.csv", "-s", "ds", "--gold", "gold.csv", "-o", "gold.csv"],
+                 ["aggregate", "labels.tasks.txt", "-s", "mv", "-o", "labels.npy"]):
+        assert cli(*args).code == 2, args
+    assert Path("answers.csv").read_bytes() == before and Path("gold.csv").read_text() == "task,label\na,cat\n"
+    assert Path("labels.tasks.txt").read_text() == ANSWERS and not Path("labels.npy").exists()
+    for _ in range(2):  # a result may be made anew, also beside the data
+        assert cli("aggregate", ".", "-s", "mv", "-o", "labels.csv").code == 0
+
+
+def test_none_is_a_value_where_the_help_says_so(cli):
+    done = cli("simulate", "x/", "--workers", 12, "--tasks", 20, "--per-task", "None", "--json")
+    assert done.json["result"]["answers"] == 240 and done.json["options"] == {"workers": 12, "tasks": 20, "per_task": "None"}
+
+
+@pytest.mark.parametrize("name", registry.names("aggregate"))
+def test_no_answers_left_is_an_error_in_the_data(cli, name):
+    write("none.csv", "task,worker,label\na,ann,\nb,bob,\n")
+    done = cli("aggregate", "none.csv", "-s", name, "-o", "none/")
+    assert done.code in (2, 3) and len(done.err.splitlines()) == 1 and not Path("none").exists()
+
+
+def test_a_task_nobody_answered_has_no_other_reason(cli):
+    Path("data").mkdir()
+    write("data/answers.csv", "task,worker,label\na,x,1\na,y,2\n")
+    write("data/items.csv", "task,text\na,hi\nm,lo\n")
+    rows = cli("aggregate", "data", "-s", "twothird", "--all-tasks").rows
+    assert [row["note"] for row in rows] == ["less than two thirds agree", "no answers"]
+
+
+def test_json_says_all_that_stderr_says(crowd, cli):
+    notes = cli("aggregate", "crowd/", "-s", "mv", "--json").json["notes"]
+    assert any(note.startswith("accuracy: ") for note in notes)
+    write("gaps.csv", "task,worker,label\na,ann,cat\nb,bob,\n")
+    for verb in (["aggregate", "gaps.csv"], ["convert", "gaps.csv", "out.csv"], ["agree", "gaps.csv"]):
+        assert "left out: 1 row (missing label)" in cli(*verb, "--json").json["notes"], verb
+    assert cli("inspect", "gaps.csv", "--missing", "dog", "--json").json["options"]["missing"] == ["dog"]
+    assert cli("convert", "gaps.csv", "out.csv", "--classes", "cat,dog", "--json").json["options"]["classes"] == "cat,dog"
+
+
+def test_the_key_of_a_hash_is_in_no_record(cli):
+    for verb in ("aggregate", "convert", "agree"):
+        args = ["answers.csv", *([] if verb == "convert" else ["-o"]), f"{verb}/"]
+        done = cli(verb, *args, "--hash-workers", "--hash-key", "open sesame", "--json")
+        assert done.code == 0 and "sesame" not in done.out + done.err + Path(f"{verb}/manifest.json").read_text()
+
+
+def test_demo_lists_its_files(cli):
+    files = cli("demo", "-o", "there", "--json").json["files"]
+    assert "there/crowd/answers.csv" in files and "there/report.md" in files and all(Path(file).is_file() for file in files)
+
+
+def test_an_option_of_nought_is_recorded(cli):
+    assert cli("compare", "answers.csv", "-s", "mv", "--seed", 0, "--rounds", 1, "-o", "out/").code in (0, 3)
+    assert cli("aggregate", "answers.csv", "-s", "ds", "--smoothing", 0, "-o", "out/").code == 0
+    manifest = json.loads(Path("out/manifest.json").read_text())
+    assert manifest["options"]["smoothing"] == 0 and manifest["seed"] == 0
 
 
 def test_quiet(cli):
@@ -890,7 +981,7 @@ def test_two_truths_are_none(cli):
     for rows in ("a,cat\na,dog\nb,dog\n", "b,dog\na,dog\na,cat\n"):
         write("data/truth.csv", "task,label\n" + rows)
         done = cli("aggregate", "data", "-s", "mv")
-        assert "two truths" in done.err and "on 1 tasks whose truth is known" in done.err
+        assert "two truths" in done.err and "on 1 task whose truth is known" in done.err
 
 
 def test_a_random_tie_is_drawn_once(crowd, cli):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from .errors import NotWritable
+from .errors import BadCall, NotWritable
+
+# what the files of a data folder are called, without suffixes
+READ = {"answers", "truth", "items", "images", "features", "tasks", "splits", "workers", "META"}
+READ |= {"metadata", "ground_truth", "crowd_labels", "gt"}
 
 
 @contextmanager
@@ -65,6 +69,17 @@ def put(path: Path, write: Callable[[Path], object]) -> Path:
 
 def put_text(path: Path, text: str) -> Path:
     return put(path, lambda file: file.write_text(text, encoding="utf-8"))
+
+
+def spare(out: str | Path, inputs: Iterable[str | Path]) -> None:
+    """Refuse to write over what is read: a file that goes in, or one of the files of a folder that does."""
+    out = Path(out)
+    for given in map(Path, inputs):
+        if not (out.exists() and given.exists()):
+            continue
+        within = given.is_dir() and out.parent.samefile(given) and out.name.split(".")[0] in READ
+        if within or out.samefile(given):
+            raise BadCall(f"{out} is what goes in ({given}): writing there would replace it; choose another place")
 
 
 def check_writable(path: Path) -> None:

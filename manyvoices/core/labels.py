@@ -37,7 +37,7 @@ def label_table(
     probs = found.probs[rows]
     prob = probs[np.arange(len(rows)), np.maximum(codes, 0)] if len(found.classes) else np.zeros(len(rows))
     prob = np.where(codes < 0, probs.max(axis=1, initial=0.0), prob)
-    notes = np.where(codes < 0, found.note or "no label", "")
+    notes = np.where(codes < 0, np.where(found.n[rows] > 0, found.note or "no label", "no answers"), "")
     if min_prob is not None:
         notes = np.where((prob < min_prob) & (codes >= 0), "needs review", notes)
         codes = np.where(prob < min_prob, -1, codes)

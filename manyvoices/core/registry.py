@@ -187,7 +187,8 @@ def describe(job: str, name: str, path: Path) -> Method:
     function = functions[name]
     also, option_also = spellings(facts.get("Also", ""))
     summary, helps = parameters(ast.get_docstring(function) or "")
-    options, data, required = [], [], []
+    options: list[Option] = []
+    data, required = [], []
     for argument, default in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True):
         kind = ast.unparse(argument.annotation) if argument.annotation else "str"
         if kind == "Training":
