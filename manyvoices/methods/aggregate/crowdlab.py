@@ -119,7 +119,11 @@ def crowdlab(answers: Answers, *, probs: np.ndarray, rounds: int = 1) -> Consens
         answers,
         probs=mixed,
         channel=Coins(np.clip(skill, 0, 1)),
-        skill=of_shares(answers, skill, note="annotator quality"),
+        skill=of_shares(
+            answers,
+            skill,
+            note="annotator quality: agreement with the others and the classifier, not the share of right answers",
+        ),
     )
 
 
