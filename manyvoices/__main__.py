@@ -1,5 +1,19 @@
-"""`python -m manyvoices`."""
+"""python -m manyvoices"""
 
-from .cli import entry
+import sys
 
-entry()
+
+def entry() -> None:
+    """The command line; Ctrl-C while it is still being loaded ends it as it does later."""
+    try:
+        from .cli import run
+
+        code = run()
+    except KeyboardInterrupt:
+        print("manyvoices: interrupted", file=sys.stderr)
+        code = 130
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    entry()

@@ -884,6 +884,21 @@ def test_interrupted_leaves_whole_files_or_none(tmp_path, monkeypatch, args):
     assert not Path("out/manifest.json").exists()
 
 
+def test_interrupted_while_loading(monkeypatch, capsys):
+    import manyvoices.__main__ as door
+
+    class Slow:
+        def find_spec(self, name, path=None, target=None):
+            if name == "manyvoices.cli":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "manyvoices.cli")
+    monkeypatch.setattr(sys, "meta_path", [Slow(), *sys.meta_path])
+    with pytest.raises(SystemExit) as done:
+        door.entry()
+    assert done.value.code == 130 and capsys.readouterr().err == "manyvoices: interrupted\n"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="a shell of POSIX")
 def test_a_closed_pipe_is_no_error(tmp_path):
     command = f'{sys.executable} -m manyvoices methods | true; exit "${{PIPESTATUS[0]}}"'
