@@ -27,7 +27,7 @@ from ...core.scores import Scores
 from ...kernels import numbers
 from . import _rows
 from ._others import beside
-from ._rowwise import Columns
+from ._rowwise import Columns, sorted_by
 from ._yardstick import NOTHING, chosen, held, single_class
 
 LEAST, MOMENTS = 10, 5
@@ -94,7 +94,7 @@ def places(worker: np.ndarray, when: np.ndarray, W: int) -> tuple[np.ndarray, np
     """Place of each answer in its worker's time, 0 to 1, NaN without a time; and each worker's number of moments."""
     place = np.full(len(when), np.nan)
     timed = np.flatnonzero(~np.isnan(when))
-    order = timed[np.lexsort((when[timed], worker[timed]))]
+    order = timed[sorted_by(when[timed], worker[timed], W)]
     who, time = worker[order], when[order]
     new = np.ones(len(order), bool)
     new[1:] = (who[1:] != who[:-1]) | (time[1:] != time[:-1])

@@ -25,6 +25,8 @@ from ...kernels.rows import log, normalise
 from ...kernels.skills import between
 from . import _rows
 
+FEW = 64  # classes up to which tasks are looked up by their sorted counts
+
 
 @dataclass
 class Spread:
@@ -34,32 +36,39 @@ class Spread:
 
 
 def step(shard: Shard, _) -> Spread:
-    counts = shard.tally()
-    p = normalise(counts)
-    value, most = np.maximum(-(p * log(p)).sum(axis=1), 0), np.log(max(shard.classes, 2))
+    counts = shard.tally().astype(np.int64)
+    if shard.classes <= FEW:  # most tasks look alike but for the names of the classes
+        counts, like = np.unique(np.sort(counts, axis=1), axis=0, return_inverse=True)
+        return Spread(*(x[like.ravel()] for x in around(counts)))
+    return Spread(*around(counts))
+
+
+def around(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Entropy and its interval for rows of counts."""
+    p = normalise(counts.astype(float))
+    value, most = np.maximum(-(p * log(p)).sum(axis=1), 0), np.log(max(counts.shape[1], 2))
     ends = []
-    for side, prior in ((0, 1 / max(shard.classes, 1)), (1, 1.0)):
-        mean, variance = moments(counts + prior)
+    for side, prior in ((0, 1 / max(counts.shape[1], 1)), (1, 1.0)):
+        mean, variance = moments(counts, prior)
         ends.append(most * between(mean / most, variance / most**2)[side])
-    return Spread(value, np.minimum(ends[0], value), np.maximum(ends[1], value))
+    return value, np.minimum(ends[0], value), np.maximum(ends[1], value)
 
 
-def moments(alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of the entropy of Dirichlet(alpha), row by row."""
+def moments(counts: np.ndarray, prior: float) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of the entropy of Dirichlet(counts + prior), row by row."""
     from scipy.special import polygamma, psi
 
+    alpha = counts + prior
     A = alpha.sum(axis=1)
-    one, two = psi(alpha + 1), psi(A + 2)[:, None]
-    mean = psi(A + 1) - (alpha * one).sum(axis=1) / A
-    # E of (p log p)_i (p log p)_j: off the diagonal a product of sums, on it a term of its own
-    first = one - two
-    cross = alpha * first
-    off = cross.sum(axis=1) ** 2 - (cross**2).sum(axis=1)
-    pairs = alpha.sum(axis=1) ** 2 - (alpha**2).sum(axis=1)
-    off -= pairs * polygamma(1, A + 2)
-    second = psi(alpha + 2) - two
-    on = (alpha * (alpha + 1) * (second**2 + polygamma(1, alpha + 2) - polygamma(1, A + 2)[:, None])).sum(axis=1)
-    return mean, np.maximum((off + on) / (A * (A + 1)) - mean**2, 0)
+    each = np.arange(counts.max(initial=0) + 1) + prior  # the functions of whole counts, looked up
+    rest, tail = psi(A + 2)[:, None], polygamma(1, A + 2)
+    mean = psi(A + 1) - (alpha * psi(each + 1)[counts]).sum(axis=1) / A
+    # E of (p log p)_i (p log p)_j: products of two sums for different classes, a term of its own for the same
+    first = alpha * (psi(each + 1)[counts] - rest)
+    apart = first.sum(axis=1) ** 2 - (first**2).sum(axis=1) - (A**2 - (alpha**2).sum(axis=1)) * tail
+    second = (psi(each + 2)[counts] - rest) ** 2 + polygamma(1, each + 2)[counts] - tail[:, None]
+    same = (alpha * (alpha + 1) * second).sum(axis=1)
+    return mean, np.maximum((apart + same) / (A * (A + 1)) - mean**2, 0)
 
 
 def entropy(answers: Answers) -> Scores:

@@ -22,7 +22,7 @@ from ...core.errors import BadCall
 from ...core.scores import Scores
 from . import _rows
 from ._others import beside
-from ._rowwise import Beside, Columns, firsts
+from ._rowwise import Beside, Columns, firsts, sorted_by
 
 LEAST = 6  # below, the whole range of the ratios does not hold the median with probability .95
 
@@ -69,7 +69,7 @@ def middles(worker: np.ndarray, x: np.ndarray, n: np.ndarray) -> tuple[np.ndarra
     """Median of each worker's numbers and the order statistics around it that hold the true one with probability .95."""
     from scipy.stats import binom
 
-    x = np.append(x[np.lexsort((x, worker))], np.nan)
+    x = np.append(x[sorted_by(x, worker, len(n))], np.nan)
     first = np.cumsum(n) - n
     last = len(x) - 1
 

@@ -27,7 +27,8 @@ def twothird(answers: Answers) -> Scores:
     counts = answers.counts()
     n = counts.sum(axis=1)
     share = normalise(counts).max(axis=1, initial=0.0)
-    low, high = beta_interval(share, n)
+    _, one, like = np.unique(share + 2 * n, return_index=True, return_inverse=True)  # most tasks look like another
+    low, high = (end[like] for end in beta_interval(share[one], n[one]))
     notes = np.where(share >= 2 / 3 - 1e-9, "agreed", "less than two thirds agree").astype(object)
     notes[n == 1] = "one answer only, two are needed"
     return _rows.of_tasks(answers, "twothird", share, low, high, notes)
