@@ -7,7 +7,7 @@ predicts_label      share of hidden answers that are the most probable ones by t
 predicts_error      mean distance between the hidden and the expected answer, on ordered labels
 accuracy, log_loss, ece (on numbers: mae, coverage)   of the fit to all answers against the truth, where it is known
 SCORE_rank          1 = best; SCORE_gap: how much better than the method in `other` (below 0: worse), over the same tasks
-recommended         1 for the method to take: the default, unless the evidence for another is clear
+recommended         1 for the method to take: the default, unless two scores or more are clearly for another, none against it
 
 Whoever predicts answers best need not be right most often: docs/comparing.md says how far one goes with the other.
 """
@@ -376,7 +376,8 @@ def dealt(units: int, columns: int, seed: int) -> tuple[np.ndarray, int]:
 
 
 def classes_right(found: Consensus, at: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """[n, 2 + BINS] right or not (equal classes share, so that no tie rule favours a method), -log of the truth's probability, and confidence less rightness in its bin."""
+    """[n, 2 + BINS] right or not (equal classes share, so that no tie rule favours a method), -log of the truth's
+    probability, and confidence less rightness in its bin."""
     probs = found.probs[at]
     each = np.append(probs, np.zeros((len(at), 1)), axis=1)  # the last column is for a truth nobody named
     believed = each[np.arange(len(at)), truth]
@@ -505,26 +506,29 @@ def decide(found: list[Judged], entries: list[Entry]) -> Verdict:
 
 
 def chosen(found: list[Judged], default: Entry | None, fitted: list[Entry]) -> tuple[Entry | None, str]:
-    """The default, unless another one is better beyond doubt: by the truth where it is known, else by every score."""
+    """The default, unless another one is better beyond doubt: by the truth where it is known, else by two scores or more
+    with none against it (docs/comparing.md)."""
     if default is None:
         return sole(found[0], fitted)
     if len(fitted) == 1:
         return default, "nothing else could be fitted"
     truth = next((one for one in found[1:] if one.trial.n and default in one.trial.entries), None)
     if truth is not None:
-        rivals = clear(truth, default, truth.trial.scores[:1])
         about = f"{truth.trial.scores[0]} on {truth.trial.n:,} tasks of known truth"
-        if not rivals:
-            return default, f"the default; no other is clearly better in {about}"
-        return rivals[0], f"clearly better than {default.label} in {about}"
+        if rivals := clear(truth, default, truth.trial.scores[:1], 1):
+            return rivals[0], f"clearly better than {default.label} in {about}"
+        return default, f"the default; no other is clearly better in {about}"
     if not found[0].trial.n:
         return default, "the default; there was no answer to hide"
-    rivals = clear(found[0], default, found[0].trial.scores)
-    if not rivals:
-        return default, "the default; no other predicts answers clearly better by every score"
-    return rivals[0], (
-        f"predicts answers clearly better than {default.label} by every score; whether it is right more often, only truth can say"
-    )
+    scores = found[0].trial.scores
+    if rivals := clear(found[0], default, scores, 2):
+        at = [found[0].trial.entries.index(entry) for entry in (rivals[0], default)]
+        by = " and ".join(score for s, score in enumerate(scores) if found[0].better(at[0], at[1], s))
+        return rivals[0], (
+            f"predicts answers clearly better than {default.label} by {by}, and no score says otherwise; "
+            "whether it is right more often, only truth can say"
+        )
+    return default, "the default; no other predicts answers clearly better by two scores with none against it"
 
 
 def sole(one: Judged, fitted: list[Entry]) -> tuple[Entry | None, str]:
@@ -536,11 +540,15 @@ def sole(one: Judged, fitted: list[Entry]) -> tuple[Entry | None, str]:
     return one.trial.entries[one.best(s)], f"first by {one.trial.scores[s]}; bcc, the default, was not compared"
 
 
-def clear(one: Judged, default: Entry, scores: Sequence[str]) -> list[Entry]:
-    """Those better than the default by each of these scores, the best of them first."""
+def clear(one: Judged, default: Entry, scores: Sequence[str], least: int) -> list[Entry]:
+    """Those better than the default by so many of these scores and worse by none, the best of them first."""
     at = one.trial.entries.index(default)
     which = [one.trial.scores.index(score) for score in scores]
-    found = [m for m in range(len(one.trial.entries)) if all(one.better(m, at, s) for s in which)]
+    found = [
+        m
+        for m in range(len(one.trial.entries))
+        if sum(one.better(m, at, s) for s in which) >= least and not any(one.better(at, m, s) for s in which)
+    ]
     order = sorted(found, key=lambda m: one.rank[m, which[min(1, len(which) - 1)]])
     return [one.trial.entries[m] for m in order]
 

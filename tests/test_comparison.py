@@ -347,6 +347,9 @@ def test_the_default_unless_the_evidence_is_clear():
     take = lambda gaps, **more: comparison.decide([judged(np.array(gaps), **more)], []).take.label
     assert take([[0, 0], [.1, .1], [.2, -.1]]) == "ds"
     assert take([[0, 0], [.1, .005], [.2, -.1]]) == "bcc"                           # one of the two scores does not tell
+    three = ("predicts_own", "predicts_tempered", "predicts_label")
+    assert take([[0, 0, 0], [.1, .005, .1], [0, 0, .3]], scores=three) == "ds"      # two are enough, one is not,
+    assert take([[0, 0, 0], [.1, -.1, .1], [0, 0, .3]], scores=three) == "bcc"      # and two are not where the third says otherwise
     assert take([[0, 0], [.1, .1], [.2, -.1]], met=19) == "bcc"                     # too few tasks
     assert take([[.2, .1], [.1, .1], [0, 0]], names=("ds", "mace", "mv")) == "ds"   # mv is the default here
     assert comparison.decide([judged(np.array([[0, 0], [.1, .1]]), names=("ds", "glad"))], []).take.label == "glad"
