@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 
+SHOWN = 40  # names in a message
+
+
 class ManyVoicesError(Exception):
     """Something that could not be done: memory, a missing extra, a fit that diverged."""
 
@@ -58,7 +61,8 @@ class Unknown(ManyVoicesError, LookupError):
         known = sorted(known)
         near = difflib.get_close_matches(given.lower(), known, n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        return cls(f"no {kind} called {given!r}.{hint} Known: {', '.join(known) or 'none'}")
+        more = f", ... ({len(known)})" if len(known) > SHOWN else ""  # there may be 100,000 workers
+        return cls(f"no {kind} called {given!r}.{hint} Known: {', '.join(known[:SHOWN]) or 'none'}{more}")
 
 
 class GateFailed(ManyVoicesError):

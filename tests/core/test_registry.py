@@ -203,6 +203,11 @@ def test_did_you_mean(said, message):
         registry.resolve("aggregate", said)
 
 
+def test_a_long_list_of_known_names_is_cut():
+    said = str(Unknown.name("worker", "ann", (f"w{i:05}" for i in range(100_000))))
+    assert len(said) < 500 and said.endswith(", ... (100000)")
+
+
 @pytest.mark.parametrize("text, message", [
     ("ds[smooth=1]", r"no option of aggregate ds called 'smooth'. Did you mean 'smoothing'\?"),
     ("ds[smoothing=much]", "expected a value of type float"),

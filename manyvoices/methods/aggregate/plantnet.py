@@ -26,7 +26,7 @@ import numpy as np
 from ...core.answers import Answers, Shard
 from ...core.channels import Coins
 from ...core.consensus import Consensus, first_best
-from ...core.errors import BadCall
+from ...core.errors import BadCall, Unknown
 from ...core.fold import by_task, by_worker, whole
 from ...kernels import skills
 from ...kernels.em import check
@@ -144,6 +144,8 @@ def plantnet(
     """
     check(tol=tol, iterations=iterations)
     is_machine = np.array([name == ai_worker for name in answers.workers], bool)
+    if ai_worker != "AI" and not is_machine.any():  # by default there need not be one
+        raise Unknown.name("worker", ai_worker, answers.workers)
     if ai_policy == "confident" and is_machine.any() and score is None:
         raise BadCall("ai_policy confident needs the machine's score of each task: a column `score` in the answers")
     as_people = ai_policy == "worker"

@@ -10,7 +10,7 @@ from test_dawid_skene import crowds_of, golden, small
 from test_references import SIMULATED, simulated
 
 from manyvoices import api
-from manyvoices.core.errors import BadCall
+from manyvoices.core.errors import BadCall, Unknown
 from manyvoices.core.labels import choose
 
 
@@ -164,6 +164,11 @@ def test_plantnet_needs_scores_only_where_there_is_a_machine():
     with pytest.raises(BadCall, match="a column `score`"):
         run("plantnet", given, ai_worker="2", ai_policy="confident")
     same_bits(run("plantnet", given, ai_policy="confident"), run("plantnet", given))
+
+
+def test_plantnet_knows_its_machine():
+    with pytest.raises(Unknown, match="no worker called 'Al'"):
+        run("plantnet", crowd(3), ai_worker="Al", ai_policy="fixed")
 
 
 # ------------------------------------------------------------------------------------------------------------- CROWDLAB
