@@ -77,14 +77,15 @@ def kos(answers: Answers, *, iterations: int = 100) -> Consensus:
         task /= size
         worker /= size
         tell("root mean square of the messages", turn + 1, iterations, float(size.mean()))
-    score = answers.fold(step, Messages(task, worker, last=True)).task
     counts = answers.counts()
-    agree = 2 * counts[:, classes - columns :] - counts.sum(
-        axis=1, keepdims=True
-    )  # sum over the workers of a task of L
+    agree = 2 * counts[:, classes - columns :]
+    agree -= counts.sum(axis=1, keepdims=True)  # sum over the workers of a task of L
     mean = (worker * n).sum(axis=0) - np.einsum(
         "tc,tc->c", task, agree
     )  # of the messages y: workers are right on the whole
+    del agree
+    score = answers.fold(step, Messages(task, worker, last=True)).task
+    del task
     score *= np.where(mean < -1e-9 * answers.n, -1, 1) / root_mean_square(score, answered)
     if classes == 2:
         score = np.concatenate([-score / 2, score / 2], axis=1)
