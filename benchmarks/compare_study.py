@@ -17,8 +17,9 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 
@@ -34,12 +35,11 @@ OUT = Path(__file__).parent / "results" / "compare.json"
 METHODS = comparison.METHODS
 SCORES = ("predicts_own", "predicts_tempered", "predicts_label")
 CANDIDATES = {
-    "untempered": "predicts_tempered without the power",
-    "one table": "predicts_tempered with one confusion table for all workers, no power",
+    "untempered": "`predicts_tempered` without the power",
+    "held-out tables": "the shared channel learned from the further hidden answers alone, no power",
+    "held-out table": "the same, one table for all workers",
     "rank sum": "the sum of the ranks by the three scores",
     "peers": "how right the labels are expected to be if the mean of the methods' beliefs is true",
-    "other peers": "the same, the method itself left out of the mean",
-    "halves": "labels from one half of the answers: how probable they are to the method that has seen the other half",
 }
 # the kinds of crowd on which candidates were looked at while they were thought of; the others and the real sets were not
 LOOKED_AT = ("own habits", "guessers", "two labels", "yes or no", "adversaries", "passers-by")
@@ -216,7 +216,7 @@ PARTS: dict[str, list[tuple[int | None, float | None]]] = {
     "bluebirds": [(None, None), (3, None), (5, None), (10, None), (None, 0.5)],
     "CIFAR10H": [(None, None), (2, None), (3, None), (5, None)],
 }
-TIMES = 4  # how often a part is drawn
+TIMES = 3  # how often a part is drawn
 
 
 def part_of(data: mv.Dataset, answers_a_task: int | None, workers: float | None, seed: int) -> mv.Dataset:
@@ -238,7 +238,8 @@ def part_of(data: mv.Dataset, answers_a_task: int | None, workers: float | None,
 
 def measured(data: mv.Dataset, seed: int) -> dict[str, dict[str, float]]:
     """Method -> accuracy, the scores of compare, the candidates, and which one compare recommends (all without truth)."""
-    table = mv.compare(data.answers, seed=seed).to_polars()
+    with remembered() as seen:
+        table = mv.compare(data.answers, seed=seed).to_polars()
     found: dict[str, dict[str, float]] = {name: {} for name in METHODS}
     for score, name, value in table.select("score", "name", "value").iter_rows():
         if score in (*SCORES, "recommended"):
@@ -249,7 +250,7 @@ def measured(data: mv.Dataset, seed: int) -> dict[str, dict[str, float]]:
     truth = comparison.truth_of(data, data.answers)
     for name, fit in fits.items():
         found[name]["accuracy"] = rightness(fit.probs, truth)
-    for candidate, values in candidates(data.answers, fits, seed).items():
+    for candidate, values in candidates(data.answers, fits, seen, seed).items():
         for name, value in zip(METHODS, values, strict=True):
             found[name][candidate] = float(value)
     return found
@@ -262,40 +263,45 @@ def rightness(probs: np.ndarray, truth: np.ndarray) -> float:
     return float((best[np.arange(len(held)), truth[held]] / best.sum(axis=1)).mean())
 
 
-def candidates(answers: mv.Answers, fits: dict[str, mv.Consensus], seed: int) -> dict[str, list[float]]:
+@contextmanager
+def remembered() -> Iterator[dict[str, list[mv.Consensus]]]:
+    """The fits of a comparison by method, in the order they were made: each round's, and the one that chooses the power."""
+    seen: dict[str, list[mv.Consensus]] = {}
+    fit = comparison.Entry.fit
+
+    def remembering(self, answers):
+        found = fit(self, answers)
+        seen.setdefault(self.about.name, []).append(found)
+        return found
+
+    comparison.Entry.fit = remembering
+    try:
+        yield seen
+    finally:
+        comparison.Entry.fit = fit
+
+
+def candidates(
+    answers: mv.Answers, fits: dict[str, mv.Consensus], seen: dict[str, list[mv.Consensus]], seed: int
+) -> dict[str, list[float]]:
     some = answers.per_task() > 0
     probs = [fits[name].probs[some] for name in METHODS]
     mean = np.mean(probs, axis=0)
     best = [p >= p.max(axis=1, keepdims=True) - 1e-9 for p in probs]
-    found = {
-        "peers": [((b * mean).sum(axis=1) / b.sum(axis=1)).mean() for b in best],
-        "other peers": [
-            ((b * (mean * len(probs) - p)).sum(axis=1) / b.sum(axis=1)).mean() / (len(probs) - 1)
-            for b, p in zip(best, probs, strict=True)
-        ],
-        "untempered": [0.0] * len(METHODS),
-        "one table": [0.0] * len(METHODS),
-        "halves": [0.0] * len(METHODS),
-    }
-    every, rounds = comparison.single(answers), 5
-    task = every.task
-    for number in range(rounds):
-        outer, _ = comparison.splits(answers, every, 0.1, np.random.default_rng([seed, 10, number]))
-        hidden, said = outer.hidden, outer.said
-        crowd = heldout.Said(said.task, np.zeros_like(said.worker), said.label, None, said.tasks, 1, said.classes)
-        order = np.random.default_rng([seed, 11, number]).random(len(task))
-        place = np.lexsort((order, task))
-        side = np.empty(len(task), bool)
-        side[place] = (np.arange(len(task)) - np.searchsorted(task, task[place])) % 2 == 0
-        pair = [answers.take(side), answers.take(~side)]
-        both = (pair[0].per_task() > 0) & (pair[1].per_task() > 0)
+    found = {name: [0.0] * len(METHODS) for name in ("untempered", "held-out tables", "held-out table")}
+    found["peers"] = [((b * mean).sum(axis=1) / b.sum(axis=1)).mean() for b in best]
+    every = comparison.single(answers)
+    for number in range(5):
+        outer, inner = comparison.splits(answers, every, 0.1, np.random.default_rng([seed, 10, number]))
+        hidden, more, said = outer.hidden, inner.hidden, outer.said
+        nobody = np.zeros_like(hidden.worker)
+        each = heldout.Said(more.task, more.worker, more.label, None, said.tasks, said.workers, said.classes)
+        pooled = heldout.Said(more.task, np.zeros_like(more.worker), more.label, None, said.tasks, 1, said.classes)
         for m, name in enumerate(METHODS):
-            fit = mv.aggregate(outer.kept, name)
+            fit, first = seen[name][2 * number : 2 * number + 2]
             found["untempered"][m] += heldout.common(said, fit.probs, hidden.task, hidden.worker, hidden.label).mean()
-            nobody = np.zeros_like(hidden.worker)
-            found["one table"][m] += heldout.common(crowd, fit.probs, hidden.task, nobody, hidden.label).mean()
-            halves = [mv.aggregate(half, name).probs[both] for half in pair]
-            found["halves"][m] += float((halves[0] * halves[1]).sum(axis=1).mean()) if both.any() else 0.0
+            for key, channel, who in (("held-out tables", each, hidden.worker), ("held-out table", pooled, nobody)):
+                found[key][m] += heldout.common(channel, first.probs, hidden.task, who, hidden.label).mean()
     return found
 
 
@@ -384,7 +390,7 @@ def main() -> None:
                 jobs["real"][name] = [
                     pool.submit(real, folder, name, part, seed)
                     for part in parts
-                    for seed in range(1 if part == (None, None) else TIMES)
+                    for seed in seeds[: 1 if part == (None, None) else TIMES]
                 ]
         found: dict[str, dict[str, list]] = {"simulated": {}, "real": {}}
         for where, sets in jobs.items():
