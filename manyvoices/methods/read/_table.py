@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -85,7 +86,7 @@ def read_records(path: Path, expected: str) -> Records:
     """JSON lines, a JSON list, Parquet or CSV, a dict a row."""
     if _begins(path) == _PARQUET:
         try:
-            return Records(path, pl.read_parquet(path).to_dicts(), Record(path))
+            return Records(path, parquet(path).to_dicts(), Record(path))
         except (*_POLARS, OSError, ValueError, OverflowError) as error:
             reason = (str(error) or type(error).__name__).splitlines()[0]
             raise BadInput(f"not a readable Parquet file ({reason})", file=path, expected=expected) from None
@@ -125,7 +126,7 @@ def is_parquet(path: Path) -> bool:
 def glance(path: Path, rows: int = 200) -> list[list[str]]:
     """Column names and the first rows, for `recognise`, gaps empty; nothing if it is no table. May raise."""
     if _begins(path) == _PARQUET:
-        frame = pl.read_parquet(path, n_rows=rows)
+        frame = parquet(path, rows)
         return [frame.columns, *(["" if value is None else str(value) for value in row] for row in frame.rows())]
     text, whole = head(path)
     start = text.lstrip()[:1]
@@ -437,9 +438,22 @@ def _blank_is_null(column: pl.Series) -> pl.Series:
 # Parquet -------------------------------------------------------------------------------------------------------------
 
 
+def parquet(path: Path, rows: int | None = None) -> pl.DataFrame:
+    """A Parquet file. Of a damaged one polars tells the terminal at length before it raises: one line of ours is enough."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    sys.stderr.flush()
+    os.dup2(nowhere, 2)
+    try:
+        return pl.read_parquet(path, n_rows=rows)
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
 def _read_parquet(path: Path) -> Table:
     try:
-        frame = pl.read_parquet(path)
+        frame = parquet(path)
     except (*_POLARS, OSError) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise BadInput(f"not a readable Parquet file ({reason})", file=path, expected=TABLE) from None

@@ -338,3 +338,19 @@ def test_a_gzip_file_made_to_fill_the_memory(put, monkeypatch):
     path.write_bytes(gzip.compress(CSV[:25]) + gzip.compress(CSV[25:])[:-9])
     with pytest.raises(BadInput, match=r"cut short"):
         read("long", path)
+
+
+def test_nothing_is_printed_about_a_damaged_parquet_file(put, capfd, monkeypatch):
+    def panic(*_, **__):
+        os.write(2, b"thread panicked\nstack backtrace:\n")
+        raise pl.exceptions.PanicException("left == right\nleft: 0")
+
+    path = put("a.parquet", "PAR1 or so")
+    monkeypatch.setattr(pl, "read_parquet", panic)
+    for name in ("long", "labelstudio"):
+        assert module(name).recognise(path) == 0
+        with pytest.raises(BadInput, match=r"a.parquet: not a readable Parquet file \(left == right\)"):
+            read(name, path)
+    assert capfd.readouterr() == ("", "")
+    os.write(2, b"still there")
+    assert capfd.readouterr().err == "still there"

@@ -18,8 +18,8 @@ def test_accept_reject_ignore(put):
         ("1", "set-y", "not SPAM"),
         ("1", "set-z", None),
     ]
-    bare = lines(prodigy(1, "x", "accept"), prodigy(1, "y", "reject"))
-    assert read("prodigy", put("b.jsonl", bare)).rows["label"].to_list() == ["accept", "reject"]
+    bare = lines(prodigy(1, "x", "accept"), prodigy(1, "y", "reject"), prodigy(1, "z", "ignore"))
+    assert read("prodigy", put("b.jsonl", bare)).rows["label"].to_list() == ["accept", "reject", None]
 
 
 def test_options_chosen(put):

@@ -62,3 +62,9 @@ def test_golden_lists_of_one_and_of_many(put):
 def test_a_pool_without_assignments(put):
     with pytest.raises(BadInput, match=r"a.tsv: no answers in it"):
         read("toloka", put("a.tsv", TOLOKA.splitlines()[0] + "\n"))
+
+
+def test_a_line_without_inputs_is_about_no_task(put):
+    head = "INPUT:n\tINPUT:m\tOUTPUT:r\tASSIGNMENT:worker_id\n"
+    raw = read("toloka", put("a.tsv", head + "1\t\ta\tw1\n\t\tb\tw1\n"))
+    assert triples(raw.rows) == [("1 | ", "w1", "a")] and raw.dropped == {"no task": 1}
