@@ -1,0 +1,3 @@
+from ...core.registry import folder
+
+__getattr__, __dir__ = folder(__name__)

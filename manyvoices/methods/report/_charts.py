@@ -1,0 +1,401 @@
+"""The charts of the page as Vega-Lite specifications. Colours are CSS variables, so that one drawing serves light, dark and print."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Facts = dict[str, Any]
+Spec = dict[str, Any]
+
+KINDS = ("no information seen", "consistent minority view", "with the others", "undecided")
+COLOURS = ("var(--warn)", "var(--view)", "var(--accent)", "var(--muted)")
+SHAPES = ("triangle-down", "diamond", "circle", "square")
+LETTERS, BARS = 24, 40
+FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif'
+CONFIG: Spec = {
+    "background": None,
+    "font": FONT,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": "var(--muted)",
+        "titleColor": "var(--muted)",
+        "titleFontWeight": "normal",
+        "titlePadding": 8,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "gridColor": "var(--line)",
+        "domainColor": "var(--line)",
+        "tickColor": "var(--line)",
+        "labelLimit": 150,
+    },
+    "legend": {"labelColor": "var(--ink)", "labelFontSize": 12, "title": None, "orient": "top", "columns": 2, "labelLimit": 200, "symbolStrokeWidth": 0},
+    "text": {"color": "var(--ink)", "fontSize": 12},
+}  # fmt: skip
+
+
+def charts(facts: Facts) -> dict[str, dict[str, Any]]:
+    """Name -> title, a text of what it shows, the specification. Only those there is something to draw for."""
+    called = Called(facts["meanings"])
+    found = {
+        "workers": workers(facts["workers"]),
+        "byclass": by_class(facts["agreement"], called),
+        "pairs": pairs(facts["agreement"], called),
+        "grid": grid(facts["classes"], called),
+        "confidence": confidence(facts["confidence"]),
+        "calibration": calibration(facts["confidence"]),
+        "methods": methods(facts["methods"], "predicts"),
+        "right": methods(facts["methods"], "right"),
+    }
+    return {name: chart for name, chart in found.items() if chart is not None}
+
+
+class Called:
+    """Names as a chart has room for them, still different from one another; of classes with what they mean."""
+
+    def __init__(self, meanings: dict[str, str]):
+        self.meanings, self.known, self.taken = meanings, {}, set()
+
+    def __call__(self, text: str, limit: int = LETTERS) -> str:
+        if text not in self.known:
+            whole = " ".join(f"{text} {self.meanings.get(text, '')}".split()) or "(empty)"
+            short, again = whole if len(whole) <= limit else whole[: limit - 1] + "…", 1
+            while short in self.taken:
+                again += 1
+                short = f"{whole[: limit - 5]}… {again}"
+            self.known[text] = short
+            self.taken.add(short)
+        return self.known[text]
+
+
+def chart(title: str, says: str, height: int, values: list[Spec], **spec: Any) -> dict[str, Any]:
+    whole = {"width": "container", "height": height}
+    whole |= {"data": {"values": values}, "config": CONFIG, **spec}
+    return {"title": title, "says": says, "spec": whole}
+
+
+def axis(title: str | None, **more: Any) -> Spec:
+    return {"title": title} | more
+
+
+def workers(section: Facts | None) -> dict[str, Any] | None:
+    """Skill against the number of answers."""
+    rows = [] if section is None else [r for r in section["rows"] if (r.get("skill") or {}).get("value") is not None]
+    if len(rows) < 2:
+        return None
+    values = [
+        {
+            "worker": r["worker"],
+            "answers": r["n"],
+            "skill": r["skill"]["value"],
+            "low": r["skill"]["low"],
+            "high": r["skill"]["high"],
+        }
+        | {"says": r.get("verdict", "with the others")}
+        for r in rows
+    ]
+    seen = [k for k in range(len(KINDS)) if any(v["says"] == KINDS[k] for v in values)]
+    colour = {"field": "says", "type": "nominal"}
+    domain = [KINDS[k] for k in seen]
+    judged = bool(section["verdict"])
+    x = {"field": "answers", "type": "quantitative", "scale": {"type": "log", "nice": False, "padding": 14}}
+    x["axis"] = axis(
+        "answers given (logarithmic)", grid=False, values=ticks([v["answers"] for v in values]), format=","
+    )
+    y = {"type": "quantitative", "scale": {"zero": False, "nice": True}, "axis": axis("skill, with its 95 % interval")}
+    tooltip = [
+        {"field": f, "format": ".2f"} if f in ("skill", "low", "high") else {"field": f}
+        for f in ("worker", "answers", "skill", "low", "high")
+    ]
+    if judged:
+        tooltip.append({"field": "says"})
+    dim = {"condition": {"param": "kind", "value": 1}, "value": 0.08}
+    marks = (
+        {"color": {**colour, "scale": {"domain": domain, "range": [COLOURS[k] for k in seen]}}}
+        if judged
+        else {"color": {"value": "var(--accent)"}}
+    )
+    if judged:
+        marks["shape"] = {**colour, "scale": {"domain": domain, "range": [SHAPES[k] for k in seen]}}
+    for channel in marks.values():
+        if "field" in channel and len(seen) < 2:
+            channel["legend"] = None
+    strokes = {k: v for k, v in marks.items() if k == "color"}
+    points: Spec = {
+        "mark": {"type": "point", "filled": True, "size": 60, "cursor": "pointer"},
+        "encoding": {"x": x, "y": {"field": "skill", **y}, **marks, "tooltip": tooltip, "opacity": dim},
+    }
+    if judged:
+        points["params"] = [{"name": "kind", "select": {"type": "point", "fields": ["says"]}, "bind": "legend"}]
+    else:
+        points["encoding"].pop("opacity")
+    rules: Spec = {
+        "transform": [{"filter": "isValid(datum.low) && isValid(datum.high)"}],
+        "mark": {"type": "rule", "strokeWidth": 1, "opacity": 0.25 if len(rows) > 60 else 0.45},
+        "encoding": {"x": x, "y": {"field": "low", **y}, "y2": {"field": "high"}, **strokes},
+    }
+    return chart(
+        "Skill and number of answers",
+        f"A mark for each of {len(rows)} workers: how many answers across, skill upwards, the line is the 95 % interval. "
+        "The table of workers has the same numbers.",
+        320,
+        values,
+        layer=[rules, points],
+    )
+
+
+def ticks(held: list[int]) -> list[int]:
+    """1, 2, 5, 10, ... within and around the values."""
+    steps = [m * 10**e for e in range(10) for m in (1, 2, 5)]
+    return [step for step in steps if min(held) / 2.6 < step < max(held) * 2.6]
+
+
+def ranged(
+    values: list[Spec], field: str, names: str, title: str, x_title: str, says: str, zero: bool = False
+) -> dict[str, Any]:
+    """A dot with its interval for each name."""
+    order = [v[names] for v in values]
+    y = {
+        "field": names,
+        "type": "nominal",
+        "sort": order,
+        "axis": axis(None, ticks=False, domain=False, labelLimit=130, labelColor="var(--ink)"),
+    }
+    x = {"type": "quantitative", "scale": {"zero": zero, "nice": True}, "axis": axis(x_title, tickCount=5)}
+    tooltip = [{"field": names}, *({"field": f, "format": ".3f"} for f in (field, "low", "high"))]
+    colour = {"condition": {"test": "datum.first", "value": "var(--accent)"}, "value": "var(--muted)"}
+    layers: list[Spec] = [
+        {
+            "transform": [{"filter": "isValid(datum.low) && isValid(datum.high)"}],
+            "mark": {"type": "rule", "strokeWidth": 2},
+            "encoding": {"y": y, "x": {"field": "low", **x}, "x2": {"field": "high"}, "color": colour},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 70},
+            "encoding": {"y": y, "x": {"field": field, **x}, "color": colour, "tooltip": tooltip},
+        },
+    ]
+    return chart(title, says, 26 * len(values), values, layer=layers)
+
+
+def by_class(section: Facts, called: Called) -> dict[str, Any] | None:
+    rows = [r for r in section["classes"] if r["value"] is not None][:BARS]
+    if len(rows) < 3:
+        return None
+    values = [
+        {"class": called(r["name"]), "alpha": r["value"], "low": r["low"], "high": r["high"], "first": True}
+        for r in rows
+    ]
+    values.sort(key=lambda v: -v["alpha"])
+    says = "For each class, how far people agree on what is and is not in it: 1 is perfect, 0 is what guessing gives."
+    return ranged(values, "alpha", "class", "Agreement by class", "alpha, with its 95 % interval", says, zero=True)
+
+
+def methods(section: Facts, what: str) -> dict[str, Any] | None:
+    names = [n for n in section["columns"] if n.startswith("predicts") == (what == "predicts")]
+    if not names:
+        return None
+    name, about = names[0], section["columns"][names[0]]
+    rows = [r for r in section["rows"] if (r.get(name) or {}).get("value") is not None]
+    if len(rows) < 2:
+        return None
+    values = [
+        {
+            "method": r["method"],
+            "score": r[name]["value"],
+            "low": r[name]["low"],
+            "high": r[name]["high"],
+            "first": r["recommended"],
+        }
+        | {"rank": r[name].get("rank") or 0}
+        for r in rows
+    ]
+    values.sort(key=lambda v: (v["rank"], v["method"]))
+    title = (
+        "Which methods predict hidden answers"
+        if what == "predicts"
+        else "Which methods are right, where the truth is known"
+    )
+    return ranged(
+        values,
+        "score",
+        "method",
+        title,
+        about["title"] + ", with its 95 % interval",
+        about["says"] + " The coloured one is recommended.",
+    )
+
+
+def heat(
+    title: str,
+    says: str,
+    values: list[Spec],
+    x: str,
+    y: str,
+    shade: str,
+    shown: str,
+    names: list[str],
+    x_title: str,
+    y_title: str,
+    fmt: str,
+):
+    """Squares whose shade is a share; the numbers stand in them where there is room."""
+    few = len(names) <= 8
+    across = {
+        "field": x,
+        "type": "nominal",
+        "sort": names,
+        "axis": axis(
+            x_title,
+            orient="top",
+            labelAngle=0 if few and max(map(len, names)) < 9 else -60,
+            domain=False,
+            ticks=False,
+            labelLimit=90,
+        ),
+    }
+    down = {
+        "field": y,
+        "type": "nominal",
+        "sort": names,
+        "axis": axis(y_title, domain=False, ticks=False, labelLimit=110),
+    }
+    both = {"x": across, "y": down}
+    tooltip = [
+        {"field": y, "title": y_title},
+        {"field": x, "title": x_title},
+        {"field": shown},
+        {"field": shade, "format": fmt},
+    ]
+    layers: list[Spec] = [
+        {
+            "mark": {"type": "rect", "stroke": "var(--page)", "strokeWidth": 2, "fill": "var(--accent)"},
+            "encoding": {
+                **both,
+                "fillOpacity": {
+                    "field": shade,
+                    "type": "quantitative",
+                    "scale": {"domain": [0, 1], "range": [0.04, 0.95], "clamp": True},
+                    "legend": None,
+                },
+                "tooltip": tooltip,
+            },
+        }
+    ]
+    if few:
+        colour = {"condition": {"test": f"datum.{shade} > 0.55", "value": "var(--page)"}, "value": "var(--ink)"}
+        layers.append(
+            {
+                "mark": {"type": "text", "fontSize": 12},
+                "encoding": {**both, "text": {"field": shade, "format": fmt}, "color": colour},
+            }
+        )
+    return chart(title, says, (36 if few else 22) * len(names), values, layer=layers)
+
+
+def grid(section: Facts | None, called: Called) -> dict[str, Any] | None:
+    if section is None or not section["grid"] or len(section["rows"]) < 2:
+        return None
+    names = [called(r["class"]) for r in section["rows"]]
+    totals: dict[str, int] = {}
+    for held, _, n in section["grid"]:
+        totals[held] = totals.get(held, 0) + n
+    values = [
+        {"held": called(k), "said": called(l), "answers": n, "share": n / totals[k]} for k, l, n in section["grid"]
+    ]
+    says = "Each row is what the consensus holds a task to be, each column what people said; the darker, the larger the share of the row."
+    return heat(
+        "What people say about each class",
+        says,
+        values,
+        "said",
+        "held",
+        "share",
+        "answers",
+        names,
+        "people said",
+        "held to be",
+        ".0%",
+    )
+
+
+def pairs(section: Facts, called: Called) -> dict[str, Any] | None:
+    rows = section["pairs"]
+    if len(rows) < 3:
+        return None
+    names = list(dict.fromkeys(called(name) for r in rows for name in (r["name"], r["other"])))
+    both = [(called(r["name"]), called(r["other"]), r) for r in rows]
+    both += [(b, a, r) for a, b, r in both]
+    values = [{"worker": a, "other": b, "kappa": r["value"], "tasks": r["n"]} for a, b, r in both]
+    says = "Cohen's kappa of each two workers on their common tasks; the darker, the more they agree."
+    return heat(
+        "Who agrees with whom", says, values, "other", "worker", "kappa", "tasks", names, "with", "worker", ".2f"
+    )
+
+
+def confidence(section: Facts | None) -> dict[str, Any] | None:
+    if section is None or not section["tasks"]:
+        return None
+    values = [{"probability": between(r), "tasks": r["tasks"]} for r in section["rows"]]
+    order = [v["probability"] for v in values]
+    x = {"field": "probability", "type": "ordinal", "sort": order, "scale": {"paddingInner": 0.15}}
+    x["axis"] = axis("probability of the label, in %", labelAngle=0, domain=False, ticks=False, labelOverlap=False)
+    encoding = {"x": x, "y": {"field": "tasks", "type": "quantitative", "axis": axis("tasks", tickCount=4)}}
+    tooltip = [{"field": "probability"}, {"field": "tasks", "format": ","}]
+    says = "How many labels have which probability: the more of them at the right, the fewer need a second look."
+    mark = {"type": "bar", "fill": "var(--accent)"}
+    return chart("How sure the labels are", says, 260, values, mark=mark, encoding=encoding | {"tooltip": tooltip})
+
+
+def between(row: Facts) -> str:
+    return f"{100 * row['from']:.0f}–{100 * row['to']:.0f}"
+
+
+def calibration(section: Facts | None) -> dict[str, Any] | None:
+    rows = [] if section is None else [r for r in section["rows"] if r.get("known")]
+    if not rows:
+        return None
+    values = [
+        {"promised": r["mean"], "right": r["right"], "low": r["low"], "high": r["high"], "tasks": r["known"]}
+        for r in rows
+    ]
+    lowest = min(0.5, *(v["promised"] for v in values))
+    scale = {"domain": [0, 1]}
+    x = {
+        "type": "quantitative",
+        "scale": {"domain": [lowest, 1]},
+        "axis": axis("probability promised", format=".0%", tickCount=5),
+    }
+    y = {"type": "quantitative", "scale": scale, "axis": axis("share in fact right", format=".0%", tickCount=5)}
+    tooltip = [
+        *({"field": f, "format": ".1%"} for f in ("promised", "right", "low", "high")),
+        {"field": "tasks", "format": ","},
+    ]
+    colour = {"value": "var(--accent)"}
+    layers: list[Spec] = [
+        {
+            "data": {"values": [{"x": lowest, "y": lowest}, {"x": 1, "y": 1}]},
+            "mark": {"type": "line", "strokeDash": [4, 4], "strokeWidth": 1, "stroke": "var(--muted)"},
+            "encoding": {"x": {"field": "x", **x}, "y": {"field": "y", **y}},
+        },
+        {
+            "mark": {"type": "rule", "strokeWidth": 2},
+            "encoding": {
+                "x": {"field": "promised", **x},
+                "y": {"field": "low", **y},
+                "y2": {"field": "high"},
+                "color": colour,
+            },
+        },
+        {
+            "mark": {"type": "point", "filled": True, "opacity": 1},
+            "encoding": {
+                "x": {"field": "promised", **x},
+                "y": {"field": "right", **y},
+                "color": colour,
+                "tooltip": tooltip,
+            }
+            | {"size": {"field": "tasks", "type": "quantitative", "scale": {"range": [40, 300]}, "legend": None}},
+        },
+    ]
+    says = "On the dashed line the probabilities can be taken at their word; below it they promise too much. Larger dots have more tasks."
+    return chart("What the probabilities are worth", says, 260, values, layer=layers)

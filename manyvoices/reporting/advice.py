@@ -1,0 +1,165 @@
+"""Conclusions first: what a labelling lead should do next, each with its reason and the section that shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.words import count, listed, number, share, value
+
+MOST = 7
+
+Facts = dict[str, Any]
+
+
+def next_steps(facts: Facts) -> list[dict[str, str]]:
+    """The most pressing first."""
+    steps = [
+        step
+        for find in (hygiene, agreement, people, views, doubtful, promises, line, method, runs)
+        if (step := find(facts))
+    ]
+    if not steps:
+        steps = [step_("Use the labels.", "Nothing in the answers calls for action first.", "confidence")]
+    return steps[:MOST]
+
+
+def step_(do: str, because: str, where: str) -> dict[str, str]:
+    return {"do": do, "because": because, "where": where}
+
+
+def hygiene(facts: Facts) -> dict[str, str] | None:
+    data, dropped = facts["data"], facts["dropped"]
+    lost = sum(dropped["reasons"].values())
+    if lost and lost >= 0.02 * (lost + data["answers"]):
+        why = ", ".join(f"{number(n)}: {reason}" for reason, n in dropped["reasons"].items())
+        return step_(
+            f"Check the {count(lost, 'row')} that were left out.",
+            f"They are {share(lost / (lost + data['answers']))} of all ({why}).",
+            "dropped",
+        )
+    if data["alone"] and data["alone"] >= 0.5 * data["tasks"]:
+        return step_(
+            "Collect a second answer for more tasks.",
+            f"{count(data['alone'], 'task')} of {number(data['tasks'])} have one answer only: on those nobody can be held against anybody.",
+            "data",
+        )
+    return None
+
+
+def agreement(facts: Facts) -> dict[str, str] | None:
+    alpha = next(
+        (row for row in facts["agreement"]["rows"] if row["score"] == "alpha" and row["value"] is not None), None
+    )
+    if alpha is None or alpha["value"] >= 0.667:
+        return None
+    ends = "" if alpha["low"] is None else f" (95 % interval {value(alpha['low'])} to {value(alpha['high'])})"
+    if alpha["value"] >= 0.4:
+        return step_(
+            "Do not train or report on single answers; use the combined labels.",
+            f"Agreement beyond chance is {value(alpha['value'])}{ends}.",
+            "agreement",
+        )
+    return step_(
+        "Look at the instructions before collecting more, and decide whether one label a task is what you want.",
+        f"Agreement beyond chance is only {value(alpha['value'])}{ends}. On a matter of opinion keep the spread of answers.",
+        "agreement",
+    )
+
+
+def people(facts: Facts) -> dict[str, str] | None:
+    some = named(facts, "no information")
+    if not some:
+        return None
+    share_of = sum(row["n"] for row in some) / max(facts["data"]["answers"], 1)
+    return step_(
+        f"Look at the answers of {listed(row['worker'] for row in some)} before counting them.",
+        f"No information about the tasks was seen in {'their' if len(some) > 1 else 'these'} answers, {share(share_of)} of all. "
+        "The method already gives them little weight; a broken form or a misread question looks the same.",
+        "workers",
+    )
+
+
+def views(facts: Facts) -> dict[str, str] | None:
+    some = named(facts, "minority view")
+    if not some:
+        return None
+    return step_(
+        f"Do not remove {listed(row['worker'] for row in some)}: ask what they see.",
+        "They differ from most, and consistently with one another: the question has more than one reading, or views differ.",
+        "workers",
+    )
+
+
+def named(facts: Facts, kind: str) -> list[dict[str, Any]]:
+    return [row for row in (facts["workers"] or {"rows": []})["rows"] if row.get("kind") == kind]
+
+
+def doubtful(facts: Facts) -> dict[str, str] | None:
+    sure, tasks = facts["confidence"], facts["tasks"]["rows"]
+    if not sure or not sure["below_90"] or not tasks:
+        return None
+    gain = [row["another_vote"] for row in tasks if row.get("another_vote") is not None]
+    more = (
+        f" One more answer on the first of them is expected to move the probabilities by {share(max(gain))}."
+        if gain and max(gain) > 0.01
+        else ""
+    )
+    return step_(
+        f"Spend the next answers, or an expert's time, on the {count(sure['below_90'], 'task')} below 90 %.",
+        f"The other {number(sure['tasks'] - sure['below_90'])} labels are surer than that already.{more}",
+        "tasks",
+    )
+
+
+def promises(facts: Facts) -> dict[str, str] | None:
+    sure = facts["confidence"]
+    if not sure or sure.get("accuracy") is None or sure["claimed"] <= sure["accuracy_high"]:
+        return None
+    return step_(
+        "Use the probabilities to sort tasks, not as promises.",
+        f"They promise {share(sure['claimed'])} right labels; {share(sure['accuracy'])} of {number(sure['known'])} with known truth are right.",
+        "confidence",
+    )
+
+
+def line(facts: Facts) -> dict[str, str] | None:
+    classes = facts["classes"]
+    if not classes or len(classes["rows"]) < 3 or not classes["pairs"]:
+        return None
+    first = classes["pairs"][0]
+    if first["share"] < 0.15 or first["n"] < 20:
+        return None
+    return step_(
+        f"Make the line between {listed([first['class'], first['other']])} clearer in the instructions.",
+        f"{share(first['share'])} of all disagreements are between these two.",
+        "classes",
+    )
+
+
+def method(facts: Facts) -> dict[str, str] | None:
+    found = facts["methods"]
+    take = found and found.get("recommended")
+    own = facts["manifest"]["method"]
+    if not take:
+        return None
+    why = next((row.get("why", "") for row in found["rows"] if row["method"] == take), "")
+    if take == own:
+        return step_(
+            f"Keep the labels of {own}.", f"It is {why}." if why.startswith("the default") else f"It {why}.", "methods"
+        )
+    if why.startswith("the default"):
+        return None
+    return step_(
+        f"Try {take} instead of {own}.", f"It is {why}." if why.startswith("clearly") else f"It {why}.", "methods"
+    )
+
+
+def runs(facts: Facts) -> dict[str, str] | None:
+    found = facts["runs"]
+    if not found or not found["different"]:
+        return None
+    return step_(
+        f"Read the {count(found['different'], 'task')} on which the runs differ.",
+        "Elsewhere it does not matter which of them is taken.",
+        "runs",
+    )

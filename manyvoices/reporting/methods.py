@@ -1,0 +1,118 @@
+"""The section on methods: which of them predict answers that were hidden, and on how much of the data that was tried."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..comparison import compared
+from ..core.answers import Answers
+from ..core.dataset import Dataset
+from ..core.scores import Scores
+from ..core.words import count, listed, number, value
+
+MOST, LARGE = 50_000, 20_000  # answers compared at most; from how many on three rounds must do
+SHOWN = {
+    "predicts_tempered": ("predicts answers", "How probable hidden answers are (mean logarithm, nearer 0 is better), with one model of "
+    "workers for all methods: what the labels themselves are worth."),
+    "predicts_own": ("by its own model", "The same under the method's own model of its workers: what labels and model are worth together."),
+    "predicts_label": ("answers guessed", "The share of hidden answers that the method held most probable."),
+    "predicts_error": ("distance", "Mean distance between the hidden and the expected answer; lower is better."),
+    "accuracy": ("labels right", "The share of right labels where the truth is known."),
+    "mae": ("error", "Mean distance to the truth; lower is better."),
+}  # fmt: skip
+
+
+def about_methods(data: Dataset, answers: Answers, seed: int) -> dict[str, Any]:
+    some, sample = sampled(answers, seed)
+    rounds = 3 if some.n > LARGE else 5
+    scores = compared(replace(data, answers=some), None, rounds=rounds, hide=0.1, seed=seed)
+    table = values_of(scores)
+    columns = [name for name in SHOWN if any(name in row for row in table)]
+    section: dict[str, Any] = {
+        "title": "Methods compared",
+        "rounds": rounds,
+        "sample": sample,
+        "columns": {name: {"title": SHOWN[name][0], "says": SHOWN[name][1]} for name in columns},
+        "rows": table,
+        "recommended": next((row["method"] for row in table if row["recommended"]), None),
+    }
+    section["says"] = [*says(table, columns, rounds, scores), *([sample] if sample else [])]
+    return section
+
+
+def sampled(answers: Answers, seed: int) -> tuple[Answers, str]:
+    """Whole tasks, drawn until there are enough answers."""
+    if answers.n <= MOST:
+        return answers, ""
+    task = answers.rows()[0]
+    order = np.random.default_rng([seed, 20]).permutation(len(answers.tasks))
+    reached = np.cumsum(answers.per_task()[order])
+    chosen = np.zeros(len(order), bool)
+    chosen[order[: max(1, int(np.searchsorted(reached, MOST, side="right")))]] = True
+    some = answers.take(chosen[task])
+    said = f"Compared on {count(int(chosen.sum()), 'task')} drawn at random, {number(some.n)} of {number(answers.n)} answers."
+    return some, said
+
+
+def values_of(scores: Scores) -> list[dict[str, Any]]:
+    """A row a method: each score with its interval and its rank, and whether it is the one to take."""
+    rows: dict[str, dict[str, Any]] = {}
+    columns = [scores.column(c) for c in ("score", "of", "name", "other", "value", "low", "high", "n", "note")]
+    for score, of, name, other, x, low, high, n, note in zip(*columns, strict=True):
+        row = rows.setdefault(name, {"method": name, "recommended": False, "note": ""})
+        if of != "method" or other:
+            continue
+        if score == "recommended":
+            row["recommended"] = bool(x > 0)
+            row["why"] = note
+        elif score in SHOWN:
+            known = np.isfinite(x)
+            row[score] = {"value": x if known else None, "low": low, "high": high, "n": int(n), "note": note}
+            if not known:
+                row["note"] = note
+        elif score.endswith("_rank") and score.removesuffix("_rank") in row:
+            row[score.removesuffix("_rank")]["rank"] = x
+    return list(rows.values())
+
+
+def says(table: list[dict[str, Any]], columns: list[str], rounds: int, scores: Scores) -> list[str]:
+    take = next((row for row in table if row["recommended"]), None)
+    said = []
+    if take is not None:
+        said.append(f"Take {take['method']}: {take['why']}.")
+    first = next((name for name in columns if name.startswith("predicts")), None)
+    known = [row for row in table if first and row.get(first, {}).get("value") is not None]
+    if len(known) > 1:
+        n = max(row[first]["n"] for row in known)
+        said.append(
+            f"{count(n, 'answer')} were hidden in {count(rounds, 'round')} and each method asked for them. Who predicts answers best need "
+            "not be right most often: between close methods this table does not decide."
+        )
+        said += [line for name in columns if (line := leader(name, known, scores))]
+    return said
+
+
+def leader(score: str, rows: list[dict[str, Any]], scores: Scores) -> str:
+    rows = [row for row in rows if row.get(score, {}).get("rank") is not None]
+    if len(rows) < 2:
+        return ""
+    best = min(rows, key=lambda row: row[score]["rank"])
+    near = near_to(scores, f"{score}_gap", best["method"])
+    title = SHOWN[score][0]
+    if len(near) >= len(rows) - 1:
+        return f"By “{title}” the methods cannot be told apart."
+    rest = f"; {listed(near)} cannot be told from it" if near else ", clearly before all others"
+    return f"By “{title}” {best['method']} is first ({value(best[score]['value'])}){rest}."
+
+
+def near_to(scores: Scores, gap: str, best: str) -> list[str]:
+    """Methods whose gap to the best holds zero."""
+    columns = [scores.column(c) for c in ("score", "name", "other", "low", "high")]
+    return [
+        name
+        for score, name, other, low, high in zip(*columns, strict=True)
+        if score == gap and other == best and not (low > 0 or high < 0)
+    ]

@@ -1,0 +1,204 @@
+"""The section on workers: skill, bias, speed, what their answers say about them, and what they mix up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.answers import Answers
+from ..core.consensus import Consensus
+from ..core.scores import Scores
+from .counting import Cells
+from ..core.words import count, listed, number, share, value
+
+MOST = 1_000  # workers in the table
+CELLS = 150  # of a worker's table of confusions, the most frequent
+FEW = 10  # answers below which nothing is said about a single worker
+SCORES = {
+    "skill": ("skill", "The share of this worker's answers that the method expects to be right. It does not know the truth; the interval is wide "
+    "where answers are few."),
+    "accuracy": ("right", "The share of this worker's answers that are right, on the tasks whose truth is known."),
+    "bias": ("bias", "How much higher (+) or lower (-) the worker answers than the others on the same tasks, in steps of the scale."),
+    "speed": ("time", "Time for an answer beside that of the others on the same tasks: 1 is as long, 0.5 half as long."),
+    "drift": ("drift", "Change of accuracy from the worker's first to last answer: -0.20 is twenty points lost."),
+}  # fmt: skip
+VERDICT = (
+    "Whether the answers carry information about the tasks, and whether the worker shares a consistent minority view. It is "
+    "about the answers, not about the person; below 50 answers nothing is decided."
+)
+
+
+def chosen_workers(answers: Answers, concern: np.ndarray) -> np.ndarray:
+    """Codes of the workers in the table: those with a verdict first, then those with most answers."""
+    n = answers.per_worker()
+    order = np.lexsort((np.arange(len(n)), -n, ~concern))[:MOST]
+    return np.sort(order)
+
+
+def about_workers(
+    answers: Answers,
+    found: Consensus,
+    chosen: np.ndarray,
+    scores: dict[str, Scores],
+    missing: dict[str, str],
+    verdicts: Verdicts | None,
+    cells: dict[int, Cells],
+) -> dict[str, Any]:
+    n = answers.per_worker()
+    columns = {name: part for name, part in scores.items() if np.isfinite(part.value).any()}
+    missing = missing | {
+        name: next(iter(dict.fromkeys(part.column("note"))), "") for name, part in scores.items() if name not in columns
+    }
+    at = {name: {who: i for i, who in enumerate(part.column("name"))} for name, part in columns.items()}
+    noted = {name: part.column("note") for name, part in columns.items()}
+    classes = found.classes.to_list()
+    rows = []
+    for w in chosen.tolist():
+        name = answers.workers[w]
+        row: dict[str, Any] = {"worker": name, "n": int(n[w])}
+        for score, part in columns.items():
+            row[score] = one(part, at[score].get(name), noted[score])
+        if verdicts is not None:
+            row |= verdicts.row(name)
+        row["confusion"] = sorted(cells.get(w, []), key=lambda cell: (-cell[2], cell))[:CELLS]
+        row["mixes"] = mixes(cells.get(w, []), classes)
+        rows.append(row)
+    rows.sort(key=lambda row: (row.get("order", 9), lowest(row), -row["n"]))
+    names = sorted({k for row in rows for cell in row["confusion"] for k in cell[:2]})
+    place = {k: i for i, k in enumerate(names)}
+    for row in rows:
+        row.pop("order", None)
+        row["confusion"] = sorted([place[k], place[l], c] for k, l, c in row["confusion"])
+    people = len(answers.workers)
+    section = {
+        "title": "Who answered",
+        "rows": rows,
+        "of": people,
+        "classes": [classes[k] for k in names],  # what `confusion` counts by: held to be, said, how often
+        "columns": {name: {"title": SCORES[name][0], "says": says_of(name, columns[name])} for name in columns},
+        "verdict": VERDICT if verdicts is not None else "",
+        "not_defined": {SCORES[name][0]: why for name, why in missing.items() if why and name in SCORES},
+        "few": int((n < FEW).sum()),
+        "sample": "",
+    }
+    if len(rows) < people:
+        section["sample"] = (
+            f"The table has {number(len(rows))} of {number(people)} workers: those something is said about, then those with most answers."
+        )
+    section["says"] = people_say(section, rows, n, verdicts)
+    return section
+
+
+def says_of(name: str, part: Scores) -> str:
+    """The usual meaning, and the method's own word for its skill where that is no share of right answers."""
+    if name != "skill":
+        return SCORES[name][1]
+    finite = part.value[np.isfinite(part.value)]
+    if len(finite) and (finite.min() < 0 or finite.max() > 1):
+        return "How well this worker's answers go with the consensus, in the method's own unit; more is better."
+    return SCORES[name][1]
+
+
+def one(part: Scores, at: int | None, notes: list[str]) -> dict[str, Any]:
+    if at is None:
+        return {"value": None, "low": None, "high": None, "note": "not defined"}
+    low, high = (np.nan if side is None else side[at] for side in (part.low, part.high))
+    return {"value": float(part.value[at]), "low": float(low), "high": float(high), "note": notes[at] or ""}
+
+
+def lowest(row: dict[str, Any]) -> float:
+    """Workers that are surely worse come first: by the upper end of the skill."""
+    skill = row.get("skill") or row.get("accuracy") or {}
+    top = skill.get("high")
+    return top if top is not None and np.isfinite(top) else np.inf
+
+
+def mixes(cells: Cells, classes: list[str]) -> dict[str, Any] | None:
+    """The most frequent confusion of a worker."""
+    wrong = [(c, k, l) for k, l, c in cells if k != l]
+    if not wrong:
+        return None
+    n, k, l = max(wrong, key=lambda cell: (cell[0], -cell[1], -cell[2]))
+    return {"held": classes[k], "said": classes[l], "n": n}
+
+
+def people_say(
+    section: dict[str, Any], rows: list[dict[str, Any]], n: np.ndarray, verdicts: Verdicts | None
+) -> list[str]:
+    busy = np.sort(n)[::-1]
+    tenth = max(1, len(busy) // 10)
+    said = [
+        f"{count(len(n), 'person', 'people')} gave {number(n.sum())} answers, half of them {number(np.median(n))} or more each"
+        + (f"; the busiest tenth gave {share(busy[:tenth].sum() / n.sum())}." if len(n) >= 10 and n.sum() else ".")
+    ]
+    if section["few"]:
+        said.append(
+            f"{count(section['few'], 'worker')} gave fewer than {FEW} answers: too few to say anything about one of them alone."
+        )
+    skills = [row["skill"] for row in rows if row.get("skill", {}).get("value") is not None and row["n"] >= FEW]
+    skills = [s for s in skills if np.isfinite(s["value"]) and np.isfinite(s["high"])]
+    if len(skills) > 2:
+        middle = float(np.median([s["value"] for s in skills]))
+        below = sum(s["high"] < middle for s in skills)
+        said.append(
+            f"The middle skill is {value(middle)}; {count(below, 'worker')} with {FEW} answers or more "
+            f"{'is' if below == 1 else 'are'} surely below it (the whole interval is)."
+        )
+    return said + (verdicts.says() if verdicts is not None else [])
+
+
+# what answers say about a worker ----------------------------------------------------------------------------------------
+
+KINDS = {  # kind -> order in the table, words for the badge
+    "no information": (0, "no information seen"),
+    "minority view": (1, "consistent minority view"),
+    "with the others": (3, "with the others"),
+    "undecided": (4, "undecided"),
+}
+
+
+class Verdicts:
+    """The verdict on each worker, out of the rows of `spam_or_dissent`."""
+
+    def __init__(self, scores: Scores):
+        self.kind: dict[str, str] = {}
+        self.note: dict[str, str] = {}
+        for of, name, note in zip(*(scores.column(c) for c in ("of", "name", "note")), strict=True):
+            if of == "worker":
+                self.kind[name], self.note[name] = kind_of(note), note
+
+    def concern(self, workers: Any) -> np.ndarray:
+        return np.array([self.kind.get(name) in ("no information", "minority view") for name in workers], bool)
+
+    def row(self, name: str) -> dict[str, Any]:
+        kind = self.kind.get(name, "undecided")
+        return {
+            "verdict": KINDS[kind][1],
+            "kind": kind,
+            "verdict_says": self.note.get(name, ""),
+            "order": KINDS[kind][0],
+        }
+
+    def of(self, kind: str) -> list[str]:
+        return [name for name, held in self.kind.items() if held == kind]
+
+    def says(self) -> list[str]:
+        said = []
+        if some := self.of("no information"):
+            said.append(f"No information was seen in the answers of {listed(some)}.")
+        if some := self.of("minority view"):
+            said.append(f"{listed(some)} answer differently from most, and consistently so: a view, not carelessness.")
+        if not said and (some := self.of("undecided")) and len(some) == len(self.kind):
+            said.append("Nobody has answered enough for a verdict on their answers.")
+        return said
+
+
+def kind_of(note: str) -> str:
+    if "no information" in note:
+        return "no information"
+    if "undecided" in note or "not defined" in note:
+        return "undecided"
+    if "minority" in note or "dissent" in note:
+        return "minority view"
+    return "with the others"

@@ -1,0 +1,267 @@
+"""The sections on tasks, classes and confidence: where the consensus is in doubt, what is mixed up, what it is worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..core.answers import Answers
+from ..core.consensus import Consensus
+from ..core.dataset import Dataset
+from ..kernels.skills import beta_interval
+from .counting import Cells, Counts
+from ..core.words import count, listed, number, share, value
+
+HARDEST, VALUES, CLASSES, GRID, PAIRS = 40, 30, 300, 20, 30
+EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)  # of probability; finer where most labels are
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is known of the answered tasks: texts by task, None where nothing is."""
+
+    said: list[str | None]
+    right: np.ndarray  # [T] whether the label is right; False where the truth is unknown
+    known: np.ndarray  # [T]
+
+
+def truth_of(data: Dataset, found: Consensus) -> Truth | None:
+    if data.items is None or found.probs is None:
+        return None
+    said = data.items.truth_of(found.tasks)
+    known = np.array([text is not None for text in said], bool) & (found.n > 0)
+    if not known.any():
+        return None
+    labels = found.labels()
+    right = np.array([a is not None and a == b for a, b in zip(labels, said, strict=True)], bool)
+    return Truth(said, right & known, known)
+
+
+def doubt(found: Consensus) -> np.ndarray:
+    """[T] how unsure the consensus is of each task, in bits (or the width of the interval); -1 for tasks without answers."""
+    if found.probs is None:
+        low, high = found.low, found.high
+        width = np.zeros(len(found.n)) if low is None or high is None else np.nan_to_num(high - low)
+        return np.where(found.n > 0, width, -1.0)
+    p = found.probs
+    bits = -(p * np.log2(np.where(p > 0, p, 1.0))).sum(axis=1)
+    return np.where(found.n > 0, bits, -1.0)
+
+
+def hardest(found: Consensus) -> np.ndarray:
+    """Codes of the tasks in most doubt, of equals those with more answers first."""
+    bits = np.round(doubt(found), 9)
+    order = np.lexsort((np.arange(len(bits)), -found.n, -bits))[:HARDEST]
+    return order[bits[order] >= 0]
+
+
+def about_tasks(
+    found: Consensus,
+    chosen: np.ndarray,
+    votes: dict[int, list],
+    content: dict[str, list],
+    truth: Truth | None,
+    extra: dict[str, dict[str, dict[str, Any]]],
+) -> dict[str, Any]:
+    classes, labels = found.classes, None if found.probs is None else found.labels()
+    rows = []
+    for t in chosen.tolist():
+        name = found.tasks[t]
+        row: dict[str, Any] = {"task": name, "n": int(found.n[t])}
+        if labels is None:
+            row |= {"value": float(found.value[t])} | {
+                side: None if (held := getattr(found, side)) is None else float(held[t]) for side in ("low", "high")
+            }
+            row["votes"] = [value(x) for x in votes.get(t, [])[:VALUES]]
+        else:
+            row |= {"label": labels[t], "prob": float(found.probs[t].max(initial=0.0))}
+            row["votes"] = [[classes[k], n] for k, n in votes.get(t, [])[:VALUES]]
+        if truth is not None:
+            row["truth"] = truth.said[t]
+        for score, known in extra.items():
+            if name in known:
+                row[score] = known[name]["value"]
+        rows.append(row | {"content": content.get(name, [])})
+    answered = int((found.n > 0).sum())
+    if labels is None:
+        said = f"The {count(len(rows), 'task')} whose number is least certain, of {number(answered)}."
+    else:
+        said = (
+            f"The {count(len(rows), 'task')} of {number(answered)} on which the consensus is least sure. Read some of them first: they "
+            "show what the instructions leave open, and they are where a further answer or an expert helps most."
+        )
+    return {"title": "The hardest tasks", "says": [said], "rows": rows, "of": answered}
+
+
+# classes ---------------------------------------------------------------------------------------------------------------
+
+
+def about_classes(
+    answers: Answers, found: Consensus, counts: Counts, truth: Truth | None, meanings: dict[str, str]
+) -> dict[str, Any]:
+    names = found.classes.to_list()
+    said, right, held = (np.zeros(len(names)) for _ in range(3))
+    for k, l, n in counts.said:
+        said[l] += n
+        held[k] += n
+        right[k] += n if k == l else 0
+    codes = found.codes[found.n > 0]
+    labels = np.bincount(codes[codes >= 0], minlength=len(names))
+    known = truth_counts(truth, names)
+    low, high = beta_interval(right / np.maximum(held, 1), held)
+    order = np.lexsort((np.arange(len(names)), -said))[:CLASSES]
+    if len(names) <= CLASSES:
+        order = np.arange(len(names))
+    rows = []
+    for k in order.tolist():
+        row = {
+            "class": names[k],
+            "means": meanings.get(names[k], ""),
+            "answers": int(said[k]),
+            "labels": int(labels[k]),
+        }
+        row |= {} if known is None else {"truth": known.get(names[k], 0)}
+        some = held[k] > 0
+        row |= {"found": right[k] / held[k] if some else None, "low": low[k] if some else None}
+        row |= {"high": high[k] if some else None, "says": found_says(names[k], right[k], held[k])}
+        rows.append(row)
+    clashes = sum(n for *_, n in counts.clashes)
+    pairs = [
+        {"class": names[k], "other": names[l], "n": n, "share": n / clashes, **directions(counts.said, k, l, held)}
+        for k, l, n in counts.clashes[:PAIRS]
+    ]
+    for row in pairs:
+        row["says"] = f"{share(row['share'])} of all disagreements are between {listed([row['class'], row['other']])}."
+    section = {
+        "title": "Classes and what is mixed up",
+        "says": classes_say(rows, pairs, clashes),
+        "rows": rows,
+        "of": len(names),
+        "pairs": pairs,
+        "clashes": clashes,
+        "grid": [[names[k], names[l], n] for k, l, n in counts.said] if len(names) <= GRID else [],
+    }
+    return section
+
+
+def directions(said: Cells, k: int, l: int, held: np.ndarray) -> dict[str, float | None]:
+    """How often each of two classes is said where the consensus is the other."""
+    lookup = {(a, b): n for a, b, n in said if {a, b} == {k, l}}
+    return {
+        "other_for_class": lookup.get((k, l), 0) / held[k] if held[k] else None,
+        "class_for_other": lookup.get((l, k), 0) / held[l] if held[l] else None,
+    }
+
+
+def truth_counts(truth: Truth | None, names: list[str]) -> dict[str, int] | None:
+    if truth is None:
+        return None
+    found: dict[str, int] = dict.fromkeys(names, 0)
+    for text, known in zip(truth.said, truth.known.tolist(), strict=True):
+        if known and text is not None:
+            found[text] = found.get(text, 0) + 1
+    return found
+
+
+def found_says(name: str, right: float, held: float) -> str:
+    if not held:
+        return "No task is held to be of this class."
+    return f"Of {count(held, 'answer')} about tasks held to be {listed([name])}, {share(right / held)} say so."
+
+
+def classes_say(rows: list[dict[str, Any]], pairs: list[dict[str, Any]], clashes: int) -> list[str]:
+    if not clashes:
+        return [
+            "No two answers to the same task differ."
+            if len(rows) > 1
+            else "There is only one class: nothing can be mixed up."
+        ]
+    first, said = pairs[0], []
+    said.append(
+        f"{share(first['share'])} of the disagreements are between {listed([first['class'], first['other']])}"
+        + (
+            ". With two classes this is all there can be."
+            if len(rows) == 2
+            else ": make the line between them clearer first."
+        )
+    )
+    if unused := [row["class"] for row in rows if not row["answers"]]:
+        said.append(f"Nobody ever said {listed(unused)}.")
+    weak = [row for row in rows if row["found"] is not None and row["found"] < 0.5 and row["answers"] >= 10]
+    if weak:
+        said.append(
+            f"Fewer than half of the answers recognise {listed(row['class'] for row in weak)} where the consensus sees "
+            f"{'it' if len(weak) == 1 else 'them'}."
+        )
+    return said
+
+
+# confidence ------------------------------------------------------------------------------------------------------------
+
+
+def about_confidence(found: Consensus, truth: Truth | None, method: str) -> dict[str, Any]:
+    """How sure the consensus says it is, and where the truth is known how often it is right then."""
+    answered = found.n > 0
+    sure = found.probs.max(axis=1, initial=0.0)
+    place = np.clip(np.searchsorted(EDGES, sure + 1e-9, side="right") - 1, 0, len(EDGES) - 2)
+    rows = []
+    for b, (start, end) in enumerate(pairwise(EDGES)):
+        here = answered & (place == b)
+        row: dict[str, Any] = {"from": start, "to": end, "tasks": int(here.sum())}
+        row["mean"] = float(sure[here].mean()) if here.any() else None
+        if truth is not None:
+            both = here & truth.known
+            n = int(both.sum())
+            row |= {"known": n, "right": float(truth.right[both].mean()) if n else None, "low": None, "high": None}
+            if n:
+                row["mean"] = float(sure[both].mean())
+                (low,), (high,) = beta_interval(np.array([row["right"]]), np.array([float(n)]))
+                row |= {"low": low, "high": high}
+        rows.append(row)
+    wrong = float((1 - sure[answered]).sum())
+    section: dict[str, Any] = {
+        "title": "How sure the labels are",
+        "rows": rows[next((b for b, row in enumerate(rows) if row["tasks"]), 0) :],
+        "tasks": int(answered.sum()),
+        "below_90": int((sure[answered] < 0.9).sum()),
+        "below_70": int((sure[answered] < 0.7).sum()),
+        "expected_wrong": wrong,
+    }
+    section["says"] = confidence_says(section, sure, truth, method)
+    return section
+
+
+def confidence_says(section: dict[str, Any], sure: np.ndarray, truth: Truth | None, method: str) -> list[str]:
+    tasks, wrong = section["tasks"], section["expected_wrong"]
+    if not tasks:
+        return ["No task has an answer."]
+    said = [
+        f"{count(section['below_90'], 'label')} of {number(tasks)} ({share(section['below_90'] / tasks)}) have a probability below "
+        f"90 %: these are worth a second look. By its own account {method} expects about {number(wrong)} wrong "
+        f"{'label' if round(wrong) == 1 else 'labels'} among all."
+    ]
+    if truth is None:
+        return [
+            *said,
+            "Whether these probabilities can be taken at their word cannot be told: the truth is not known here.",
+        ]
+    known, right = int(truth.known.sum()), int(truth.right.sum())
+    (low,), (high,) = beta_interval(np.array([right / known]), np.array([float(known)]))
+    expected = float(sure[truth.known].mean())
+    section |= {"known": known, "right": right, "accuracy": right / known, "accuracy_low": low, "accuracy_high": high}
+    section["claimed"] = expected
+    said.append(
+        f"Of {count(known, 'task')} whose truth is known, {number(right)} are labelled right: {share(right / known)} "
+        f"(95 % interval {share(low)} to {share(high)}). The probabilities promise {share(expected)}"
+        + (
+            ": they can be taken at their word on average."
+            if low <= expected <= high
+            else ": too much. Treat them as an order, not as a promise."
+            if expected > high
+            else ": too little. The labels are better than they say."
+        )
+    )
+    return said
