@@ -124,7 +124,10 @@ def asked(methods: Any, answers: Answers) -> Asked:
     """The methods named; where none is, or just the default ones, those that suit the scale."""
     if isinstance(methods, (list, tuple)) and all(isinstance(m, str) for m in methods):
         methods = ",".join(methods)
-    chosen = named("aggregate", ",".join(METHODS) if methods is None else methods)
+    methods = ",".join(METHODS) if methods is None else methods
+    chosen = (
+        registry.parse("aggregate", methods, again=True) if isinstance(methods, str) else named("aggregate", methods)
+    )
     if [(about.name, given) for about, given in chosen] != [(name, {}) for name in METHODS]:
         return chosen
     if answers.scale == "interval":

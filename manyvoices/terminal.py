@@ -76,7 +76,8 @@ class Verb(click.Command):
     def asked(self, strategy: Any) -> list[tuple[registry.Method, dict]] | None:
         if not isinstance(strategy, str):  # not given: click has a mark of its own for that
             strategy = next(p.default for p in self.params if p.name == "strategy")
-        return registry.parse(self.job, strategy) if isinstance(strategy, str) else None
+        again = self.name == "compare"  # one method with several options is a fair question there
+        return registry.parse(self.job, strategy, again) if isinstance(strategy, str) else None
 
     def format_options(self, ctx, formatter):
         """The verb's own options first, then those of the methods and of the readers."""

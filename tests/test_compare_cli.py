@@ -93,6 +93,12 @@ def test_files(cli):
     assert cli("compare", "data", "-s", "mv,bcc", "--rounds", 1).out.encode() == Path("scores.csv").read_bytes()
 
 
+def test_one_method_with_several_options(cli):
+    done = cli("compare", "data", "-s", "mv,ds,ds[smoothing=0.5]", "--rounds", 1)
+    assert done.code == 0 and {row["name"] for row in done.rows} == {"mv", "ds", "ds[smoothing=0.5]"}
+    assert cli("compare", "data", "-s", "ds,ds").code == 2
+
+
 def test_quiet(cli):
     assert cli("compare", "data", "-s", "mv,bcc", "--rounds", 1, "-q").err == ""
 

@@ -498,3 +498,14 @@ def test_several_ways_to_name_methods():
     assert a.equals(compared(answers, "mv,ds", rounds=1).to_polars())
     assert a.equals(mv.compare(answers, "mv,ds", rounds=1).to_polars())
     assert set(compared(answers, mv.methods.aggregate.bcc, rounds=1).name) == {"bcc"}
+
+
+def test_one_method_with_several_options():
+    answers = crowd(21).answers()
+    found = compared(answers, "ds,ds[smoothing=0.5],mv", rounds=1)
+    assert set(found.name) == {"ds", "ds[smoothing=0.5]", "mv"}
+    assert value(found, "predicts_own", "ds") != value(found, "predicts_own", "ds[smoothing=0.5]")
+    with pytest.raises(BadCall, match="ds is named twice"):
+        compared(answers, "ds[smoothing=0.5],DawidSkene[smoothing=0.5]")
+    with pytest.raises(BadCall, match="ds is named twice"):
+        mv.core.registry.parse("aggregate", "ds,ds[smoothing=0.5]")

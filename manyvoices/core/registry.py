@@ -376,8 +376,8 @@ def resolve(job: str, spelling: str) -> tuple[str, dict[str, Any]]:
     raise Unknown.name({"read": "format", "simulate": "strategy"}.get(job, f"{job} method"), spelling, known)
 
 
-def parse(job: str, text: str) -> list[tuple[Method, dict[str, Any]]]:
-    """Methods and their options from what stands behind -s."""
+def parse(job: str, text: str, again: bool = False) -> list[tuple[Method, dict[str, Any]]]:
+    """Methods and their options from what stands behind -s. With `again` a method may come back with other options."""
     found = []
     for part in split(text):
         spelling, given = bracket(part)
@@ -386,8 +386,8 @@ def parse(job: str, text: str) -> list[tuple[Method, dict[str, Any]]]:
         found.append((method, method.settle(preset) | method.settle(given)))
     if not found:
         raise BadCall(f"no {job} method named; known: {', '.join(names(job))}")
-    seen = [method.name for method, _ in found]
-    if twice := [name for name in seen if seen.count(name) > 1]:
+    seen = [(method.name, given if again else {}) for method, given in found]
+    if twice := [name for name, given in seen if seen.count((name, given)) > 1]:
         raise BadCall(f"{twice[0]} is named twice; its results would go to one place")
     return found
 
