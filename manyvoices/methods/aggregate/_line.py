@@ -26,6 +26,9 @@ class Params:
     mu: float = whole()
     tau2: float = whole()
     penalty: float = whole(default=0.0)
+    origin: float = whole(
+        default=0.0
+    )  # where the numbers are counted from: squares of far ones would swallow their spread
 
 
 @dataclass
@@ -51,7 +54,7 @@ class Latent:
 def latent(shard: Shard, params: Params):
     """Mean and variance of z for each task [t], and the log-evidence of each."""
     scale, var = shard.of_worker(params.scale), shard.of_worker(params.var)
-    rest = shard.value - shard.of_worker(params.bias) - scale * params.mu
+    rest = shard.value - params.origin - shard.of_worker(params.bias) - scale * params.mu
     precision = 1 / params.tau2 + shard.per_task(scale**2 / var)
     pull = shard.per_task(scale * rest / var)
     fit = shard.per_task(rest**2 / var + np.log(2 * np.pi * var))
@@ -61,15 +64,15 @@ def latent(shard: Shard, params: Params):
 
 def step(shard: Shard, params: Params) -> Sums:
     mean, var, evidence = latent(shard, params)
-    z, square = shard.of_task(mean), (mean**2 + var)[shard.task]
+    z, square, value = shard.of_task(mean), (mean**2 + var)[shard.task], shard.value - params.origin
     held = shard.per_task() > 0  # a task without answers says nothing about mu and tau
     return Sums(
         shard.per_worker(),
         shard.per_worker(z),
         shard.per_worker(square),
-        shard.per_worker(shard.value),
-        shard.per_worker(shard.value**2),
-        shard.per_worker(z * shard.value),
+        shard.per_worker(value),
+        shard.per_worker(value**2),
+        shard.per_worker(z * value),
         float(mean[held].sum()),
         float((mean**2 + var)[held].sum()),
         int(held.sum()),
@@ -122,7 +125,7 @@ def m_step(free: bool, unit: float):
             + sums.n * bias**2
         )
         var = (2 * RATE * unit**2 + np.maximum(rest, 0)) / (2 * (SHAPE + 1) + sums.n)
-        return with_priors(Params(bias, scale, var, mu, tau2), free, unit)
+        return with_priors(Params(bias, scale, var, mu, tau2, origin=params.origin), free, unit)
 
     return update
 
@@ -137,7 +140,7 @@ def with_priors(params: Params, free: bool, unit: float) -> Params:
     return params
 
 
-def fit(answers: Answers, tol: float, iterations: int, free: bool, unit: float | None) -> Consensus:
+def fit(answers: Answers, tol: float, iterations: int, free_scale: str, unit: float | None) -> Consensus:
     moments = answers.fold(numbers.moments)
     n = max(moments.n.sum(), 1)
     mu = float(moments.total.sum() / n)
@@ -147,9 +150,22 @@ def fit(answers: Answers, tol: float, iterations: int, free: bool, unit: float |
     if not unit > 0:
         raise BadCall(f"unit is {unit}: give more than 0")
     workers = len(answers.workers)
+    enough = answers.n >= 20 * max(int((answers.per_worker() > 0).sum()), 1)
+    # far from 0 a scale and a bias of the usual size cannot both be: all scales would be 1
+    free = free_scale == "yes" or (free_scale == "auto" and enough and abs(mu) < 1000 * unit)
+    origin = 0.0 if free else mu  # without scales the place of 0 is no matter
     tau2 = max(spread, 1e-8 * unit**2)
     first = with_priors(
-        Params(np.zeros(workers), np.ones(workers), np.full(workers, tau2 / 2 + 1e-6 * unit**2), mu, tau2), free, unit
+        Params(
+            np.zeros(workers),
+            np.ones(workers),
+            np.full(workers, tau2 / 2 + 1e-6 * unit**2),
+            mu - origin,
+            tau2,
+            origin=origin,
+        ),
+        free,
+        unit,
     )
     params, sums, trace, converged = iterate(
         answers,
@@ -162,6 +178,7 @@ def fit(answers: Answers, tol: float, iterations: int, free: bool, unit: float |
         monotone=False,
     )
     found = answers.fold(beliefs, params)
+    value = found.mean + origin
     noise = np.sqrt(params.var)
     reach = 1.959963984540054 * np.sqrt(found.var)
     signal = params.scale * np.sqrt(params.tau2)
@@ -175,12 +192,12 @@ def fit(answers: Answers, tol: float, iterations: int, free: bool, unit: float |
     return Consensus.of(
         answers,
         probs=None,
-        value=found.mean,
-        low=found.mean - reach,
-        high=found.mean + reach,
+        value=value,
+        low=value - reach,
+        high=value + reach,
         skill=scores,
         trace=trace,
-        channel=Line(found.mean, found.var, params.bias, params.scale, noise),
+        channel=Line(value, found.var, params.bias, params.scale, noise),
         converged=converged,
     )
 

@@ -44,7 +44,8 @@ def ordinal(
     iterations
         Give up after this many rounds.
     free_scale
-        Estimate each worker's scale: yes, no (all 1), or auto (interval labels with 20 answers a worker or more).
+        Estimate each worker's scale: yes, no (all 1), or auto (interval labels with 20 answers a worker or
+        more, whose mean is within a thousand units of 0).
     rule
         Ordered classes: the most probable class (mode) or the class of the latent value's mean.
     unit
@@ -52,8 +53,5 @@ def ordinal(
     """
     check(tol=tol, iterations=iterations)
     if answers.scale == "interval":
-        free = free_scale == "yes" or (
-            free_scale == "auto" and answers.n >= 20 * max(int((answers.per_worker() > 0).sum()), 1)
-        )
-        return _line.fit(answers, tol, iterations, free, unit)
+        return _line.fit(answers, tol, iterations, free_scale, unit)
     return _steps.fit(answers, tol, iterations, free_scale == "yes", rule)

@@ -100,6 +100,20 @@ def test_ordinal_finds_bias_scale_and_noise():
     np.testing.assert_allclose(shifted.value, 10 * found.value + 70, atol=1e-3)      # the unit of the labels is no matter
 
 
+@pytest.mark.parametrize("far", [1e6, 1.7e9])
+def test_numbers_far_from_nothing(far):
+    """Seconds since 1970 have squares that swallow what they differ by."""
+    rng = np.random.default_rng(0)
+    z, noise = rng.normal(0, 2, 100), np.array([.3, .3, .3, 2.0])
+    rows = [(t, w, z[t] + noise[w] * rng.normal()) for t in range(100) for w in range(4)]
+    near, moved = (api.aggregate(numbers([(t, w, y + shift) for t, w, y in rows]), "ordinal", **more)
+                   for shift, more in ((0.0, {"free_scale": "no"}), (far, {})))
+    np.testing.assert_allclose(moved.value - far, near.value, atol=1e-4)
+    np.testing.assert_allclose(moved.channel.noise, near.channel.noise, rtol=1e-4)
+    assert (np.diff(moved.trace.values) >= -1e-6).all() and moved.skill.value.argmin() == 3
+    assert np.abs(moved.says(np.array([0]), np.array([1]))[0, 0] - far - z[0]) < 1
+
+
 def test_auto_scale_counts_the_workers_who_answered():
     given = crowd(1, tasks=30, workers=3, share=1.0)
     wide = replace(given, sizes=(30, 9, 3))
