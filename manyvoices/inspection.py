@@ -15,8 +15,8 @@ from .core.labels import many
 
 @dataclass
 class Sums:
-    pairs: float = whole()  # pairs of answers to the same task
-    equal: float = whole()  # of them, pairs that agree
+    equal: float = whole()  # share of a task's pairs of answers that agree, added over tasks with several answers
+    square: float = whole()  # the same, squared
     unanimous: int = whole()  # tasks with several answers that all agree
     several: int = whole()  # tasks with several answers
     again: int = whole()  # answers of a worker beyond the first to the same task
@@ -30,13 +30,22 @@ def look(shard: Shard, _) -> Sums:
         else 0
     )
     if shard.label is None:
-        return Sums(float((n * (n - 1) / 2).sum()), 0.0, 0, int((n > 1).sum()), again)
-    votes = shard.tally()
-    equal = (votes * (votes - 1) / 2).sum(axis=1)
-    pairs = n * (n - 1) / 2
-    return Sums(
-        float(pairs.sum()), float(equal.sum()), int(((n > 1) & (equal == pairs)).sum()), int((n > 1).sum()), again
-    )
+        return Sums(0.0, 0.0, 0, int((n > 1).sum()), again)
+    votes, n = shard.tally()[n > 1], n[n > 1]
+    equal = (votes * (votes - 1)).sum(axis=1) / (n * (n - 1))
+    return Sums(float(equal.sum()), float((equal**2).sum()), int((equal == 1).sum()), len(n), again)
+
+
+def agreement(sums: Sums) -> dict[str, float | None]:
+    """The mean over tasks with its 95 % interval, which takes tasks that differ: `manyvoices agree` says more."""
+    if not sums.several:
+        return {"agreement": None, "agreement_low": None, "agreement_high": None}
+    mean = sums.equal / sums.several
+    variance = (sums.square / sums.several - mean**2) / max(sums.several - 1, 1)
+    if sums.several < 2 or variance <= 1e-15:
+        return {"agreement": mean, "agreement_low": None, "agreement_high": None}
+    far = 1.96 * variance**0.5
+    return {"agreement": mean, "agreement_low": max(mean - far, 0.0), "agreement_high": min(mean + far, 1.0)}
 
 
 def inspected(data: Dataset) -> dict[str, Any]:
@@ -58,7 +67,7 @@ def inspected(data: Dataset) -> dict[str, Any]:
         if answers.scale != "interval":
             counts = answers.counts().sum(axis=0).astype(int)
             found["classes"] = {name: int(n) for name, n in zip(answers.classes, counts, strict=True)}
-            found["agreement"] = sums.equal / sums.pairs if sums.pairs else None
+            found |= agreement(sums)
             found["unanimous_tasks"] = sums.unanimous
             found["tasks_with_several_answers"] = sums.several
     if data.items is not None:

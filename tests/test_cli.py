@@ -760,6 +760,17 @@ def test_inspect(crowd, cli):
     assert (found["format"], found["tasks"], found["workers"], found["answers"], found["truth"]) == ("native", 40, 8, 200, 40)
 
 
+def test_inspect_and_agree_say_the_same(cli):
+    rows = [(f"t{i}", f"w{j}", str((i * j + i // 3) % 2)) for i in range(40) for j in range(2 + i % 5)]
+    write("uneven.csv", "task,worker,label\n" + "".join(",".join(row) + "\n" for row in rows))
+    found = cli("inspect", "uneven.csv", "--json").json["result"]
+    percent = cli("agree", "uneven.csv", "-s", "percent", "--json").json["result"][0]
+    assert found["agreement"] == pytest.approx(percent["value"], abs=1e-12)
+    assert found["agreement_low"] == pytest.approx(percent["low"], abs=.02) and found["agreement_high"] == pytest.approx(percent["high"], abs=.02)
+    same = cli("inspect", write("same.csv", "task,worker,label\na,x,1\na,y,1\nb,x,1\nb,y,1\n"), "--json").json["result"]
+    assert same["agreement"] == 1 and same["agreement_low"] is None
+
+
 def test_inspect_says_what_it_does_not_know_plainly(crowd, cli):
     """What is absent is none, not unknown."""
     assert "unknown" not in cli("inspect", crowd).out
