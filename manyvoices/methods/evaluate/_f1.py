@@ -82,12 +82,12 @@ def by_class(
     group, groups = dealt(len(truth), 3 * K, seed)
     rows = rows and K <= MANY
     sums = counts(truth, label, K, group, groups)
-    value, low, high, why = of_groups(sums, len(truth), Classes(K, each, average, present_only, rows), bootstrap, seed)
+    value, low, high, how = of_groups(sums, len(truth), Classes(K, each, average, present_only, rows), bootstrap, seed)
     silent = int((label < 0).sum())
     note = remarks(goal.note, f"{silent} without a label count as missed" if silent else "")
-    found = [dataset(name, value[0], low[0], high[0], len(truth), remarks(note, why[0]))]
+    found = [dataset(name, value[0], low[0], high[0], len(truth), remarks(note, how[0]))]
     if rows:
-        found.append(of_classes(name, scored, sums.sum(axis=0).reshape(3, K), value[1:], low[1:], high[1:], why[1:]))
+        found.append(of_classes(name, scored, sums.sum(axis=0).reshape(3, K), value[1:], low[1:], high[1:], how[1:]))
     return joined(found)
 
 
@@ -110,7 +110,8 @@ def of_classes(name: str, scored: Scored, sums: np.ndarray, value, low, high, wh
         if not known[k]:
             notes.append("not defined because neither the truth nor a prediction has it; counts 0 in the mean")
             continue
-        beside = [f"{part} {x[k]:.4f}" if np.isfinite(x[k]) else f"no {part}" for part, x in said_of.items()]
+        others = [(part, x[k]) for part, x in said_of.items() if part.lower() not in name]
+        beside = [f"{part} {x:.4f}" if np.isfinite(x) else f"no {part}" for part, x in others]
         notes.append(remarks(", ".join(beside), why[k]))
     return table(
         name,

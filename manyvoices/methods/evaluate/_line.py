@@ -15,7 +15,7 @@ def correlation(name: str, x: np.ndarray, y: np.ndarray, kind: str, note: str, b
     if kind == "spearman":
         from scipy.stats import rankdata
 
-        x, y = rankdata(x), rankdata(y)
+        x, y = rankdata(x.round(12)), rankdata(y.round(12))  # what is equal on paper shares a rank
     x, y = centred(x), centred(y)
     if not (x.any() and y.any()):
         return one(name, f"not defined because all tasks have the same {'value' if not x.any() else 'prediction'}")

@@ -80,8 +80,8 @@ def drawn(
     m = len(value)
     low, high = np.full((2, m), np.nan)
     if bootstrap == 0 or units < 2:
-        why = "no interval asked for" if bootstrap == 0 else "no interval: one task only"
-        return value, low, high, [why] * m
+        none = "no interval asked for" if bootstrap == 0 else "no interval: one task only"
+        return value, low, high, [none] * m
     draws = min(bootstrap, max(WORK // max(rows, 1), LEAST))
     rng = np.random.default_rng([seed, 2])
     found = np.empty((draws, m))

@@ -25,7 +25,7 @@ def aim(scored: Scored, against: str) -> Aim:
         return Aim(scored.truth, scored.known, left_out(int((~scored.known).sum()), "of unknown truth"))
     if scored.counts is not None or scored.mean is not None:
         other = "mean answer" if scored.scale == "interval" else "most frequent answer"
-        why = f"not defined because no truth is known (against=answers holds the predictions against the {other})"
+        why = f"not defined because no truth is known (--against answers holds predictions against the {other})"
     else:
         why = "not defined because no truth is known"
     return Aim(scored.truth, scored.known, why=why)

@@ -61,9 +61,9 @@ def ece(
     prob, hit = scored.prob[used], scored.label[used] == goal.right[used]
     group, groups = dealt(len(prob), bins, seed)
     sums = of_bins(prob, hit, bins, group, groups)
-    value, low, high, why = of_groups(sums, len(prob), Error(bins), bootstrap, seed, reflected=True)
+    value, low, high, how = of_groups(sums, len(prob), Error(bins), bootstrap, seed, reflected=True)
     without = int((goal.known & ~sure).sum())
-    note = remarks(goal.note, left_out(without, "without a label or its probability"), f"{bins} bins", why[0])
+    note = remarks(goal.note, left_out(without, "without a label or its probability"), f"{bins} bins", how[0])
     return dataset("ece", value[0], low[0], high[0], len(prob), note)
 
 
