@@ -43,7 +43,8 @@ def dswc(
     Parameters
     ----------
     clusters
-        Number of worker clusters, at most the number of workers; 2 if not given, or 1 for one worker.
+        Number of worker clusters, at most the number of workers; if not given 5, or one for each of fewer
+        workers.
     tol
         Stop when the bound rises by less than this in total.
     iterations
@@ -55,7 +56,7 @@ def dswc(
     """
     em.check(tol=tol, iterations=iterations, restarts=restarts)
     able, held = int((answers.per_worker() > 0).sum()), answers.per_task() > 0
-    clusters = min(2, max(able, 1)) if clusters is None else clusters
+    clusters = min(5, max(able, 1)) if clusters is None else clusters
     if not 1 <= clusters <= max(able, 1):
         raise BadCall(f"clusters is {clusters}: give 1 to {able}, the number of workers with answers")
     tables.room(answers)

@@ -21,7 +21,7 @@ THEIRS = {  # as their classes, registries and signatures have it -> ours
     "MV": ("mv", {}), "majority_voting": ("mv", {}), "NaiveSoft": ("ns", {}), "naive_soft": ("ns", {}),
     "DS[epsilon=1e-4,maxiter=7]": ("ds", {"iterations": 7, "tol": 1e-4}), "dawid_skene[maxiter=7]": ("ds", {"iterations": 7}),
     "Dawid_Skene": ("ds", {}), "DSWC[L=3]": ("dswc", {"clusters": 3}), "dawid_skene_clust[L=3]": ("dswc", {"clusters": 3}),
-    "Dawid_Skene_clust": ("dswc", {"clusters": 2}), "DSWC[L=2,epsilon=1e-3]": ("dswc", {"clusters": 2, "tol": 1e-3}),
+    "Dawid_Skene_clust": ("dswc", {"clusters": 5}), "DSWC[L=2,epsilon=1e-3]": ("dswc", {"clusters": 2, "tol": 1e-3}),
     "GLAD[epsilon=1e-4,maxiter=7]": ("glad", {"iterations": 7, "tol": 1e-4}), "WDS": ("wds", {}), "IWMV[nb_iter=3]": ("iwmv", {"rounds": 3}),
     "IterativeWawa[nb_iter=3]": ("iwmv", {"rounds": 3}), "TwoThird": ("twothird", {}),
     "PlantNet[AI='fixed',AIweight=2,alpha=.6,beta=.3,maxiter=9,epsilon=1e-4]":
@@ -46,10 +46,12 @@ def test_their_spelling(theirs):
     same_bits(api.aggregate(given.answers(), theirs, **more), fit(name, given.answers(), given, **options))
 
 
-def test_two_clusters_unless_told_otherwise():
-    """As peerannot has it; a single worker is one cluster, and asking for more clusters than workers is refused."""
+def test_no_more_clusters_than_workers():
+    """Five unless told otherwise, one each for fewer workers; asking for more than there are workers is refused."""
     given = crowd(1)
-    same_bits(run("dswc", given), run("dswc", given, clusters=2))
+    same_bits(run("dswc", given), run("dswc", given, clusters=5))
+    few = given.only(given.worker < 3)
+    same_bits(run("dswc", few), run("dswc", few, clusters=3))
     alone = given.only(given.worker == 0)
     assert run("dswc", alone).confusions.shape == (8, 3, 3)
     with pytest.raises(Exception, match="give 1 to 1"):
