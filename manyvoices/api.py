@@ -241,20 +241,28 @@ def place(answers: Answers, on: str | None) -> Answers:
 
     if on is None and type(answers.store) is not Here:
         return answers  # somebody has placed them already
-    where, colon, more = (on or "threads").partition(":")
+    where, threads = engine(on or "threads")
+    if where == "threads":
+        if not isinstance(answers.store, Here):
+            return answers  # on disk: its own threads stream it
+        return replace(answers, store=Threads(answers.store.shards, threads))
+    from .engines.disk import stored
+
+    return stored(answers)
+
+
+def engine(on: str) -> tuple[str, int | None]:
+    """What `--on` says, taken apart: where, and how many threads; anything else is refused."""
+    where, colon, more = on.partition(":")
     if where == "threads":
         if colon and not (more.isdecimal() and int(more) > 0):
             raise BadCall(f"--on {on}: write threads:N with N at least 1")
-        if not isinstance(answers.store, Here):
-            return answers  # on disk: its own threads stream it
-        return replace(answers, store=Threads(answers.store.shards, int(more) if more else None))
-    if where == "disk" and not colon:
-        from .engines.disk import stored
-
-        return stored(answers)
+        return where, int(more) if more else None
     if where == "dask":
         raise BadCall("--on dask://: this version has no cluster engine; use threads:N or disk")
-    raise BadCall(f"--on {on}: expected threads:N or disk")
+    if on != "disk":
+        raise BadCall(f"--on {on}: expected threads:N or disk")
+    return where, None
 
 
 def placed(data: Dataset, on: str | None) -> Dataset:

@@ -112,6 +112,8 @@ def convert(data, out, to, format, on, **options):
             raise BadCall(f"--to {to} is no table: name a place for it; - takes --to long or --to wide")
         out, to = scratch() / "answers.csv", to or "long"
     spare(out, [data])
+    if on is not None:
+        api.engine(on)  # no difference to a conversion, but no nonsense either
     record = recorded(options | {"from": format, "to": to})
     dataset = loaded(data, format, None, options)  # rows are written one by one: from memory
     files = api.convert(dataset, out, to)

@@ -65,7 +65,8 @@ def recognised(path: Path, given: Mapping[str, Any]) -> str:
         return "long"
     if sure[0][0] <= 0:
         # whichever reader comes nearest says what is wrong with the file; a folder is told what was looked for
-        registry.find("read", "native" if path.is_dir() else "long")(path)
+        folder = "peerannot" if (path / "answers.json").is_file() else "native"
+        registry.find("read", folder if path.is_dir() else "long")(path)
         raise BadInput(
             "no format recognised", file=path, expected=f"--from {', '.join(sorted(name for _, name in sure))}"
         )

@@ -145,6 +145,8 @@ WRONG = [
     (2, ["aggregate", "answers.csv", "--classes-limit", "0"], "classes-limit"),
     (2, ["aggregate", "answers.csv", "--on", "threads:"], "threads:N"),
     (2, ["aggregate", "answers.csv", "--on", "disk:x"], "threads:N"),
+    (2, ["convert", "answers.csv", "out.csv", "--on", "moon"], "threads:N"),
+    (2, ["aggregate", "answers.csv", "-s", "plantnet", "--ai-worker", "hal"], "no worker called 'hal'"),
     (2, ["simulate", "x/", "--tasks", "None"], "tasks"),
     (2, ["convert", "answers.csv", "out/", "--to", "nativ"], "Did you mean 'native'?"),
     (2, ["simulate", "x/", "-s", "hammer"], "Did you mean 'hammer_spammer'?"),
@@ -311,6 +313,15 @@ def test_no_answers_left_is_an_error_in_the_data(cli, name):
     write("none.csv", "task,worker,label\na,ann,\nb,bob,\n")
     done = cli("aggregate", "none.csv", "-s", name, "-o", "none/")
     assert done.code in (2, 3) and len(done.err.splitlines()) == 1 and not Path("none").exists()
+
+
+def test_a_broken_folder_of_peerannot_names_file_and_line(cli):
+    Path("peer").mkdir()
+    write("peer/metadata.json", '{"n_classes": 2}')
+    write("peer/answers.json", '{"0": {"1": 0}')
+    done = cli("aggregate", "peer/", "--json")
+    error = json.loads(done.err)["error"]
+    assert done.code == 3 and error["file"] == "peer/answers.json" and error["line"] == 1 and "broken JSON" in error["message"]
 
 
 def test_a_task_nobody_answered_has_no_other_reason(cli):
