@@ -1,6 +1,8 @@
 """Hidden answers: what is hidden, what the scores say of it (beside slow references), and what is concluded."""
 
 import logging
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -509,3 +511,16 @@ def test_one_method_with_several_options():
         compared(answers, "ds[smoothing=0.5],DawidSkene[smoothing=0.5]")
     with pytest.raises(BadCall, match="ds is named twice"):
         mv.core.registry.parse("aggregate", "ds,ds[smoothing=0.5]")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["AffectiveText", "CIFAR10H", "HS-Brexit", "LabelMe", "MD-Agreement", "RTE", "VariErrNLI", "bluebirds"])
+def test_real_sets(name):
+    folder = Path(os.environ.get("MANYVOICES_DATA", "")) / name
+    if "MANYVOICES_DATA" not in os.environ or not folder.is_dir():
+        pytest.skip("MANYVOICES_DATA does not name a folder with this set")
+    table = compared(mv.read(folder), "mv,wawa,ds,glad,bcc", rounds=1).to_polars()
+    assert all(row["value"] is not None or row["note"] for row in table.to_dicts())
+    assert len(table.filter((table["score"] == "recommended") & (table["value"] == 1))) == 1
+    for row in table.filter(table["score"] == "predicts_own").to_dicts():
+        assert row["low"] <= row["value"] <= row["high"] < 0
