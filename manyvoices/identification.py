@@ -92,7 +92,9 @@ class Known:
         self.fits: dict[tuple, Consensus] = {}
         self.method: tuple[registry.Method, dict] | None = None  # of the consensus, where it is to be fitted
         for name in ("gold", "probs"):
-            if given[name] is not None:
+            if given[name] is not None and answers.scale == "interval":
+                log.info("%s is about classes and these labels are numbers: not used", name)
+            elif given[name] is not None:
                 self.made[name] = inputs.MAKERS[name](answers, given[name])
         self.made["truth"] = self.truth()
         if given["consensus"] is not None:
@@ -304,7 +306,7 @@ def moments(text: Any) -> Any:
     """ISO dates with or without a time and a zone (UTC without one) as seconds; null where a text is something else."""
     import polars as pl
 
-    plain = text.str.replace("T", " ", literal=True).str.replace_all("/", "-", literal=True)
+    plain = text.str.replace(r"(\d)T(\d)", "$1 $2").str.replace_all("/", "-", literal=True)
     plain = pl.lit(plain.str.replace(r"\s*(Z|UTC|GMT)$", "+00:00"))
     read = [plain.str.to_datetime(form, time_unit="us", strict=False).dt.epoch("us") for form in FORMS]
     return pl.select(pl.coalesce(read).cast(pl.Float64) / 1e6).to_series()

@@ -1,4 +1,4 @@
-"""Confusion tables of workers from what a consensus believes: the M step of Dawid-Skene with any beliefs."""
+"""Confusion tables of workers: those of the fit, or the M step of Dawid-Skene with the beliefs of any consensus."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.answers import Answers, Shard
+from ...core.channels import Tables
 from ...core.consensus import Consensus
 from ...core.fold import by_task, by_worker
 from ...kernels import tables
@@ -35,16 +36,24 @@ def expected(answers: Answers, consensus: Consensus, weight: np.ndarray | float 
     return answers.fold(step, Believed(consensus.probs, (consensus.codes >= 0) * weight)).counts
 
 
-def shares(counts: np.ndarray, empty_row: str) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of the tables, those of classes not met uniform or zero, and which were met: [W, K, K], [W, K]."""
-    mass = counts.sum(axis=2)
+def shares(counts: np.ndarray, consensus: Consensus, empty_row: str) -> tuple[np.ndarray, np.ndarray]:
+    """The table of each worker, and which classes they met: [W, K, K], [W, K].
+
+    The tables of the fit where it has one for each worker, else the counts as shares, uniform for a class not met; with
+    `zero` a class not met has no row.
+    """
+    mass, K = counts.sum(axis=2), counts.shape[1]
     met = mass >= MET
-    blank = 0.0 if empty_row == "zero" else 1 / max(counts.shape[1], 1)
-    return np.where(met[:, :, None], counts / np.where(met, mass, 1)[:, :, None], blank), met
+    channel = consensus.channel
+    if isinstance(channel, Tables) and channel.table is None:
+        found = channel.tables
+    else:
+        found = np.where(met[:, :, None], counts / np.where(met, mass, 1)[:, :, None], 1 / max(K, 1))
+    return np.where(met[:, :, None], found, 0.0) if empty_row == "zero" else found, met
 
 
 def notes(met: np.ndarray, empty_row: str) -> list[str]:
     """How many classes a worker has not met, and how such a row was filled."""
     classes, seen = met.shape[1], met.sum(axis=1).tolist()
-    filled = "taken as no answers" if empty_row == "zero" else "taken as guesses"
+    filled = "counted as nothing" if empty_row == "zero" else "taken as the fit has it"
     return ["" if n == classes else f"{classes - n} of {classes} classes not met, {filled}" for n in seen]

@@ -3,11 +3,10 @@
     spam_score[w] = 1 / (K (K - 1)) * sum over k < k' and l of (P(w says l | k) - P(w says l | k'))^2
 
 0 where all rows of the worker's table are equal, so that the answers say nothing about the task; 1 for a perfect table, and
-for one that only swaps the classes. The table is counted from the consensus (of ds unless another is named), the worker's own
-vote included; a class not met has a uniform row, or with empty_row=zero an empty one. Few answers make unequal rows by
-chance, so the interval begins 1.96 standard deviations below the score less its expected excess; it ends where that of a
-Beta distribution ends with the mean and variance of the score under Dirichlet rows (counts plus 1 / K). There is none for a
-worker with fewer than three answers to one of the classes.
+for one that only swaps the classes. The tables are those of `trace`; with empty_row=zero a class not met has an empty row. Few
+answers make unequal rows by chance, so the interval begins 1.96 standard deviations below the score less its expected excess;
+it ends where that of a Beta distribution ends with the mean and variance of the score under Dirichlet rows (counts plus 1 / K).
+There is none for a worker with fewer than three answers to one of the classes.
 
 Family: confusion tables
 Needs: workers, classes
@@ -43,10 +42,11 @@ def spam_score(
     Parameters
     ----------
     empty_row
-        What stands for a class the worker has not met: uniform (1 / K each) or zero.
+        What stands for a class the worker has not met: uniform (what the fit has, else 1 / K each) or zero.
     """
-    counts = _tables.expected(answers, consensus or ds)
-    found, met = _tables.shares(counts, empty_row)
+    fit = consensus or ds
+    counts = _tables.expected(answers, fit)
+    found, met = _tables.shares(counts, fit, empty_row)
     value = apart(found)
     mean, excess, variance = chance(counts)
     low = np.clip(normal_interval(value - excess, variance)[0], 0, value)

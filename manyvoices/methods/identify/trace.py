@@ -2,10 +2,11 @@
 
     trace[w] = sum over k of P(w says k | truth k)        K is perfect, 1 is guessing, 0 is always wrong
 
-The table of each worker is counted from the consensus (of ds unless another is named): each answer counts for each class as
-much as the task is believed to be of it, the worker's own vote included. A class the worker has not met counts as a guess
-(1 / K) or, with empty_row=zero, not at all, and the note says how many there are. Interval: every P(w says k | truth k) has a Beta
-distribution (counts plus 1/2); the sum is given a Beta distribution with their mean and variance.
+The tables are those of the fit (of ds unless another is named). A consensus without a table for each worker has them
+counted from its beliefs: each answer counts for each class as much as the task is believed to be of it. The worker's own vote
+is part of the consensus. A class the worker has not met has the row the fit gives it (a guess, for ds) or, with
+empty_row=zero, none; the note says how many there are. Interval: every P(w says k | truth k) has a Beta distribution (counts
+plus 1/2); the sum is given a Beta distribution with their mean and variance.
 
 Family: confusion tables
 Needs: workers, classes
@@ -38,10 +39,11 @@ def trace(
     Parameters
     ----------
     empty_row
-        What stands for a class the worker has not met: uniform (1 / K each) or zero.
+        What stands for a class the worker has not met: uniform (what the fit has, else 1 / K each) or zero.
     """
-    counts = _tables.expected(answers, consensus or ds)
-    found, met = _tables.shares(counts, empty_row)
+    fit = consensus or ds
+    counts = _tables.expected(answers, fit)
+    found, met = _tables.shares(counts, fit, empty_row)
     K = counts.shape[1]
     value = np.einsum("wkk->w", found)
     right, mass = np.einsum("wkk->wk", counts), counts.sum(axis=2)
