@@ -131,7 +131,8 @@ def as_text(pl, name: str, values: Any):
     """A column as text, ids unchanged: whole numbers without a point, NaN and None as missing."""
     series = values if isinstance(values, pl.Series) else pl.Series(name, values, strict=False)
     if series.dtype.is_float():
-        whole = bool((series.is_nan() | series.is_null() | (series == series.floor())).all())
+        counts = (series == series.floor()) & (series.abs() < 2.0**63)  # which infinity is not
+        whole = bool((series.is_nan() | series.is_null() | counts).all())
         series = series.fill_nan(None)
         return (series.cast(pl.Int64) if whole else series).cast(pl.String)
     if series.dtype == pl.Object:
