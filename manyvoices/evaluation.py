@@ -49,9 +49,14 @@ def evaluated(
         log.info(note)
     kept = chosen(known, guess, split)
     whole = aligned(known, guess, kept)
-    runs = settled(asked(whole, methods, options), usable(options, methods))
+    runs = asked(whole, methods, options)
+    runs = settled(runs, options if methods is not None else usable(options, runs))
     parts, groups = [run(whole, runs)], [""]
     tell(whole)
+    if "n" in table.frame.columns and any(about.family == "spread" for about, _ in runs):
+        log.info(
+            "labels made from these same answers come near their spread by construction; judge a model on answers it has not seen"
+        )
     if by is not None:
         for name, part in slices(data, known, guess, kept, by):
             parts.append(run(part, runs))
@@ -96,16 +101,18 @@ def suits(about: registry.Method, scored: Scored, against_answers: bool) -> bool
     return all(met.get(need, True) for need in about.needs)
 
 
-def usable(options: dict[str, Any], methods: Any) -> dict[str, Any]:
-    """Options of scores that are not computed here are no error where the scores were not chosen by name."""
-    if methods is not None or not options:
-        return options
+def usable(options: dict[str, Any], runs: Asked) -> dict[str, Any]:
+    """Where nobody chose the scores: an option of one that is not computed here is no error, one that nobody has is."""
     every = [registry.about("evaluate", name) for name in registry.names("evaluate")]
-    known = {registry.plain(name) for about in every for o in about.options for name in (o.name, *o.also)}
     for name in options:
-        if registry.plain(name) not in known:
+        if not any(has(about, name) for about in every):
             raise Unknown.name("option of evaluate", name, {o.name for about in every for o in about.options})
-    return options
+    return {name: value for name, value in options.items() if any(has(about, name) for about, _ in runs)}
+
+
+def has(about: registry.Method, option: str) -> bool:
+    wanted = registry.plain(option)
+    return any(wanted in map(registry.plain, (o.name, *o.also)) for o in about.options)
 
 
 # what is known --------------------------------------------------------------------------------------------------------
@@ -283,6 +290,7 @@ def of_tasks(known: Known, guess: Predicted, at: np.ndarray, place: np.ndarray, 
 def votes(known: Known, task: np.ndarray, rows: np.ndarray | None):
     """Of each task: how many answered, how often each class was said, the mean of numbers."""
     n, K = len(known.tasks), len(known.classes)
+    counts: np.ndarray
     nothing = np.zeros(len(task), np.int64)
     if known.answers is None:
         return nothing, None, None
