@@ -482,6 +482,7 @@ class Verdict:
     default: Entry | None
     take: Entry | None
     why: str
+    doubts: list[str] = field(default_factory=list)  # where the scores contradict each other
     lines: list[str] = field(default_factory=list)
 
 
@@ -503,7 +504,8 @@ def decide(found: list[Judged], entries: list[Entry]) -> Verdict:
             "which is not how often it is right"
         )
     lines += [line for one in found for line in leaders(one)]
-    lines += contradictions(prediction)
+    verdict.doubts = contradictions(prediction)
+    lines += verdict.doubts
     verdict.lines = [*lines, f"recommended: {verdict.take.label if verdict.take else 'none'}: {verdict.why}"]
     return verdict
 
@@ -599,7 +601,8 @@ def contradictions(one: Judged) -> list[str]:
 
 def recommended(verdict: Verdict, entries: list[Entry]) -> Scores:
     take = np.array([float(entry is verdict.take) for entry in entries])
-    note = [verdict.why if entry is verdict.take else "" for entry in entries]
+    why = "; ".join([verdict.why, *verdict.doubts])
+    note = [why if entry is verdict.take else "" for entry in entries]
     return table(
         "recommended",
         of=["method"] * len(entries),

@@ -343,6 +343,7 @@ def test_contradictions_are_said():
     assert not comparison.contradictions(judged(np.array([[0, 0], [.1, .005], [0, -.5]])))
     verdict = comparison.decide([one], one.trial.entries)
     assert verdict.take.label == "bcc" and "the scores contradict each other" in " ".join(verdict.lines)
+    assert "the scores contradict each other" in comparison.recommended(verdict, one.trial.entries).note[0]
 
 
 def test_the_default_unless_the_evidence_is_clear():
@@ -445,7 +446,7 @@ def test_ordered_classes():
     found = compared(crowd(16).answers("ordinal"), "mv,mean,median,ordinal", rounds=1)
     for name in ("mv", "mean", "median", "ordinal"):
         assert 0 <= value(found, "predicts_error", name) <= 2
-    assert set(compared(crowd(16).answers("ordinal"), rounds=1).name) == {*comparison.METHODS, *comparison.ORDERED}
+    assert [about.name for about, _ in comparison.asked(None, crowd(16).answers("ordinal"))] == [*comparison.METHODS, *comparison.ORDERED]
 
 
 # methods that fail ------------------------------------------------------------------------------------------------------------
