@@ -602,7 +602,7 @@ def contradictions(one: Judged) -> list[str]:
 def recommended(verdict: Verdict, entries: list[Entry]) -> Scores:
     take = np.array([float(entry is verdict.take) for entry in entries])
     why = "; ".join([verdict.why, *verdict.doubts])
-    note = [why if entry is verdict.take else "" for entry in entries]
+    note = [why if verdict.take is None or entry is verdict.take else "" for entry in entries]
     return table(
         "recommended",
         of=["method"] * len(entries),

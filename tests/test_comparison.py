@@ -381,6 +381,13 @@ def test_nothing_can_be_hidden_or_nothing_told(said):
     assert rows(compared(made(said)))["recommended", "bcc", ""]["value"] == 1
 
 
+def test_no_default_and_no_evidence():
+    found = rows(compared(made("a x 1,b y 2"), "ds,glad"))
+    for name in ("ds", "glad"):
+        row = found["recommended", name, ""]
+        assert row["value"] == 0 and row["note"].startswith("none of bcc, mean, mv is among the methods")
+
+
 def test_no_answers():
     for classes in (None, ["a", "b"]):
         with pytest.raises(BadInput, match="no answers"):
