@@ -583,6 +583,8 @@ def scored(command, data, strategy, out, format, on, options, own, work, more=()
     record = recorded(options | {"from": format})
     given = {name: options.pop(name) for name in own if name in options}
     went_in = [*more, *(given[name] for name in ("gold", "probs") if given.get(name) is not None)]
+    if (consensus := given.get("consensus")) is not None and Path(consensus).is_file():
+        went_in.append(consensus)
     if place is not None:
         spare(place, [data, *went_in])
     every = meta["asked"] or [(registry.about(command, name), {}) for name in registry.names(command)]
@@ -610,7 +612,7 @@ def scored(command, data, strategy, out, format, on, options, own, work, more=()
         plain=(lambda: sys.stdout.write(scoring.shown(scores).write_csv())) if place is None else None,
     )
     if missed := scoring.failed(command, scores, meta["gates"]):
-        raise GateFailed("; ".join(missed))
+        raise GateFailed("; ".join(missed[:5]) + (f"; and {len(missed) - 5} more" if len(missed) > 5 else ""))
 
 
 def run(args: list[str] | None = None) -> int:
