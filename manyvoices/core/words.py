@@ -44,6 +44,11 @@ def name(text: str) -> str:
     return text if len(text) <= NAME else text[: NAME - 1] + "…"
 
 
+def called(text: str, meanings: dict[str, str]) -> str:
+    """A class with what it means, where its name is a code."""
+    return f"{text} ({meanings[text]})" if text in meanings else text
+
+
 def listed(texts: Iterable[str], most: int = 3) -> str:
     texts = list(texts)
     some = [f"“{name(text)}”" for text in texts[:most]]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.words import count, listed, number, share, value
+from ..core.words import called, count, listed, number, share, value
+from .tasks import TOO_MUCH
 
 MOST = 7
 
@@ -15,7 +16,7 @@ def next_steps(facts: Facts) -> list[dict[str, str]]:
     """The most pressing first."""
     steps = [
         step
-        for find in (hygiene, agreement, people, views, doubtful, promises, line, method, runs)
+        for find in (hygiene, people, groups, agreement, views, doubtful, promises, line, method, runs)
         if (step := find(facts))
     ]
     if not steps:
@@ -40,7 +41,7 @@ def hygiene(facts: Facts) -> dict[str, str] | None:
     if data["alone"] and data["alone"] >= 0.5 * data["tasks"]:
         return step_(
             "Collect a second answer for more tasks.",
-            f"{count(data['alone'], 'task')} of {number(data['tasks'])} have one answer only: on those nobody can be held against anybody.",
+            f"{count(data['alone'], 'task')} of {number(data['tasks'])} have one answer only, with nothing to hold it against.",
             "data",
         )
     return None
@@ -53,6 +54,15 @@ def agreement(facts: Facts) -> dict[str, str] | None:
     if alpha is None or alpha["value"] >= 0.667:
         return None
     ends = "" if alpha["low"] is None else f" (95 % interval {value(alpha['low'])} to {value(alpha['high'])})"
+    rest = facts["agreement"]["without"]
+    if rest is not None and rest["value"] > alpha["value"] + 0.05:
+        empty = sum(row["n"] for row in named(facts, "nothing")) / max(facts["data"]["answers"], 1)
+        return step_(
+            "Do not train or report on single answers; use the combined labels.",
+            f"Agreement beyond chance is {value(alpha['value'])}{ends}. Without the answers in which no information was seen, "
+            f"{share(empty)} of all, it is {value(rest['value'])}.",
+            "agreement",
+        )
     if alpha["value"] >= 0.4:
         return step_(
             "Do not train or report on single answers; use the combined labels.",
@@ -67,7 +77,7 @@ def agreement(facts: Facts) -> dict[str, str] | None:
 
 
 def people(facts: Facts) -> dict[str, str] | None:
-    some = named(facts, "no information")
+    some = named(facts, "nothing")
     if not some:
         return None
     share_of = sum(row["n"] for row in some) / max(facts["data"]["answers"], 1)
@@ -80,13 +90,25 @@ def people(facts: Facts) -> dict[str, str] | None:
 
 
 def views(facts: Facts) -> dict[str, str] | None:
-    some = named(facts, "minority view")
+    some = named(facts, "own")
     if not some:
         return None
     return step_(
         f"Do not remove {listed(row['worker'] for row in some)}: ask what they see.",
-        "They differ from most, and consistently with one another: the question has more than one reading, or views differ.",
+        "They differ from most, and consistently so, as others do too: the question has more than one reading, or views differ.",
         "workers",
+    )
+
+
+def groups(facts: Facts) -> dict[str, str] | None:
+    found = facts["agreement"]["groups"]
+    if not found:
+        return None
+    one, two = (listed(g["workers"]) for g in found)
+    return step_(
+        "Decide whether you want one label from two groups of people who see it differently.",
+        f"{one} agree among themselves, and so do {two}; across them agreement is {value(found[0]['between'])}.",
+        "agreement",
     )
 
 
@@ -113,11 +135,12 @@ def doubtful(facts: Facts) -> dict[str, str] | None:
 
 def promises(facts: Facts) -> dict[str, str] | None:
     sure = facts["confidence"]
-    if not sure or sure.get("accuracy") is None or sure["claimed"] <= sure["accuracy_high"]:
+    if not sure or sure.get("accuracy") is None or sure["claimed"] - sure["accuracy"] < TOO_MUCH:
         return None
     return step_(
         "Use the probabilities to sort tasks, not as promises.",
-        f"They promise {share(sure['claimed'])} right labels; {share(sure['accuracy'])} of {number(sure['known'])} with known truth are right.",
+        f"They promise {share(sure['claimed'])} right labels; of {number(sure['known'])} with known truth "
+        f"{share(sure['accuracy'])} are right.",
         "confidence",
     )
 
@@ -129,8 +152,9 @@ def line(facts: Facts) -> dict[str, str] | None:
     first = classes["pairs"][0]
     if first["share"] < 0.15 or first["n"] < 20:
         return None
+    both = listed(called(first[side], facts["meanings"]) for side in ("class", "other"))
     return step_(
-        f"Make the line between {listed([first['class'], first['other']])} clearer in the instructions.",
+        f"Make the line between {both} clearer in the instructions.",
         f"{share(first['share'])} of all disagreements are between these two.",
         "classes",
     )

@@ -10,7 +10,7 @@ from ..agreement import agreed
 from ..core import registry
 from ..core.answers import Answers
 from ..core.scores import Scores
-from ..core.words import count, listed, share, value
+from ..core.words import called, count, listed, share, value
 
 FIRST = ("alpha", "percent")
 CROWD = 25  # pairs of workers are looked at where there are no more than so many
@@ -29,7 +29,7 @@ MEANS = {
 }
 
 
-def about_agreement(answers: Answers, seed: int) -> dict[str, Any]:
+def about_agreement(answers: Answers, seed: int, meanings: dict[str, str]) -> dict[str, Any]:
     scores = agreed(answers, ",".join(asked(answers)), seed=seed)
     found = rows_of(scores, "dataset")
     classes = [row for row in rows_of(scores, "class") if row["score"] == "alpha"]
@@ -40,17 +40,20 @@ def about_agreement(answers: Answers, seed: int) -> dict[str, Any]:
         "rows": sorted(found, key=lambda row: FIRST.index(row["score"]) if row["score"] in FIRST else 9),
         "classes": sorted(classes, key=lambda row: -row["n"])[:CLASSES],
         "pairs": [],
+        "groups": [],  # two of them, where workers agree within and not between
+        "without": None,  # alpha without the answers in which no information was seen
     }
     if paradox := skewed(found):
         section["says"].append(paradox)
-    if len(section["classes"]) > 2 and (weak := weakest(section["classes"])):
+    if len(section["classes"]) > 2 and (weak := weakest(section["classes"], meanings)):
         section["says"].append(weak)
     if answers.workers is not None and 2 <= len(answers.workers) <= CROWD and answers.scale != "interval":
         pairs = rows_of(agreed(answers, "cohen", pairs=True, bootstrap=0), "pair")
         section["pairs"] = [row for row in pairs if row["value"] is not None]
         if len(section["pairs"]) > 2:
             section["says"].append(extremes(section["pairs"]))
-            section["says"] += camps(section["pairs"], answers.workers.to_list())
+            section["groups"] = camps(section["pairs"], answers.workers.to_list())
+            section["says"] += groups_say(section["groups"])
     return section
 
 
@@ -113,14 +116,14 @@ def said(rows: list[dict[str, Any]], several: int) -> str:
     return f"Krippendorff's alpha is {value(x)}{ends} on {count(several, 'task')} with several answers. {level}" + equal
 
 
-def weakest(classes: list[dict[str, Any]]) -> str:
+def weakest(classes: list[dict[str, Any]], meanings: dict[str, str]) -> str:
     known = [row for row in classes if row["value"] is not None and row["n"] >= 10]
     if len(known) < 2:
         return ""
     low, high = (f(known, key=lambda row: row["value"]) for f in (min, max))
     return (
-        f"People agree least on {listed([low['name']])} (alpha {value(low['value'])}) and most on "
-        f"{listed([high['name']])} ({value(high['value'])})."
+        f"People agree least on {listed([called(low['name'], meanings)])} (alpha {value(low['value'])}) and most on "
+        f"{listed([called(high['name'], meanings)])} ({value(high['value'])})."
     )
 
 
@@ -138,12 +141,12 @@ def skewed(rows: list[dict[str, Any]]) -> str:
     if not {"alpha", "gwet", "percent"} <= set(x) or x["gwet"] - x["alpha"] < 0.25 or x["percent"] < 0.7:
         return ""
     return (
-        f"One class is so frequent that guessing it would look like agreement. AC1, which that bothers less, is {value(x['gwet'])}: people "
-        "agree on the frequent class and differ on the rare ones."
+        f"One class is so frequent that guessing it would look like agreement. AC1, which that bothers less, is "
+        f"{value(x['gwet'])}: people agree on the frequent class and differ on the rare ones."
     )
 
 
-def camps(pairs: list[dict[str, Any]], workers: list[str]) -> list[str]:
+def camps(pairs: list[dict[str, Any]], workers: list[str]) -> list[dict[str, Any]]:
     """Whether the workers fall in two groups that agree among themselves and not with each other."""
     from scipy.cluster.hierarchy import fcluster, linkage
 
@@ -163,9 +166,31 @@ def camps(pairs: list[dict[str, Any]], workers: list[str]) -> list[str]:
         or min(kappa[side].mean() for side in sides) - kappa[~inside].mean() < 2 * reach
     ):
         return []
-    names = [listed([people[i] for i in np.flatnonzero(group == g)], most=6) for g in (1, 2)]
+    between = float(kappa[~inside].mean())
     return [
-        f"There are two groups: {names[0]} (mean kappa {value(kappa[sides[0]].mean())}) and {names[1]} "
-        f"({value(kappa[sides[1]].mean())}) agree among themselves more than with each other ({value(kappa[~inside].mean())}). "
-        "That is what two readings of the question, or two views, look like."
+        {
+            "workers": [people[i] for i in np.flatnonzero(group == g)],
+            "kappa": float(kappa[side].mean()),
+            "between": between,
+        }
+        for g, side in zip((1, 2), sides, strict=True)
     ]
+
+
+def groups_say(groups: list[dict[str, Any]]) -> list[str]:
+    if not groups:
+        return []
+    one, two = (f"{listed(g['workers'], most=6)} (mean kappa {value(g['kappa'])})" for g in groups)
+    return [
+        f"There are two groups: {one} and {two} agree among themselves more than with each other "
+        f"({value(groups[0]['between'])}). That is what two readings of the question, or two views, look like."
+    ]
+
+
+def without(answers: Answers, workers: list[str], seed: int) -> dict[str, Any] | None:
+    """Alpha without these workers; nothing where the answers are not in memory."""
+    if not workers or not hasattr(answers.store, "shards"):
+        return None
+    out = np.isin(answers.rows()[1], answers.workers.code(workers))
+    [row] = rows_of(agreed(answers.take(~out), "alpha", seed=seed), "dataset")
+    return row if row["value"] is not None else None

@@ -85,7 +85,7 @@ def counted(answers: Answers, code: np.ndarray, listed: np.ndarray, shown: np.nd
 
 def cells(table: Any) -> Cells:
     table = table.tocoo()
-    return sorted((int(k), int(l), round(n)) for k, l, n in zip(table.row, table.col, table.data, strict=True) if n > 0)
+    return sorted((int(k), int(m), round(n)) for k, m, n in zip(table.row, table.col, table.data, strict=True) if n > 0)
 
 
 def mask(size: int, chosen: np.ndarray) -> np.ndarray:

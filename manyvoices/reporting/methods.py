@@ -15,9 +15,10 @@ from ..core.words import count, listed, number, value
 
 MOST, LARGE = 50_000, 20_000  # answers compared at most; from how many on three rounds must do
 SHOWN = {
-    "predicts_tempered": ("predicts answers", "How probable hidden answers are (mean logarithm, nearer 0 is better), with one model of "
-    "workers for all methods: what the labels themselves are worth."),
-    "predicts_own": ("by its own model", "The same under the method's own model of its workers: what labels and model are worth together."),
+    "predicts_tempered": ("predicts answers", "How probable hidden answers are (mean logarithm, nearer 0 is better), with one "
+    "model of workers for all methods: what the labels themselves are worth."),
+    "predicts_own": ("by its own model", "The same under the method's own model of its workers: what labels and model are "
+    "worth together."),
     "predicts_label": ("answers guessed", "The share of hidden answers that the method held most probable."),
     "predicts_error": ("distance", "Mean distance between the hidden and the expected answer; lower is better."),
     "accuracy": ("labels right", "The share of right labels where the truth is known."),
@@ -67,7 +68,8 @@ def values_of(scores: Scores) -> list[dict[str, Any]]:
             continue
         if score == "recommended":
             row["recommended"] = bool(x > 0)
-            row["why"] = note
+            row["why"], _, against = note.partition("; the scores contradict")
+            row["note"] = f"the scores contradict{against}" if against else ""
         elif score in SHOWN:
             known = np.isfinite(x)
             row[score] = {"value": x if known else None, "low": low, "high": high, "n": int(n), "note": note}
@@ -83,13 +85,17 @@ def says(table: list[dict[str, Any]], columns: list[str], rounds: int, scores: S
     said = []
     if take is not None:
         said.append(f"Take {take['method']}: {take['why']}.")
+        if take["note"].startswith("the scores contradict"):
+            said.append(
+                "The scores contradict each other about some pairs of methods: one more reason not to choose by a small lead."
+            )
     first = next((name for name in columns if name.startswith("predicts")), None)
     known = [row for row in table if first and row.get(first, {}).get("value") is not None]
     if len(known) > 1:
         n = max(row[first]["n"] for row in known)
         said.append(
-            f"{count(n, 'answer')} were hidden in {count(rounds, 'round')} and each method asked for them. Who predicts answers best need "
-            "not be right most often: between close methods this table does not decide."
+            f"{count(n, 'answer')} were hidden in {count(rounds, 'round')} and each method asked for them. Who predicts answers "
+            "best need not be right most often: between close methods this table does not decide."
         )
         said += [line for name in columns if (line := leader(name, known, scores))]
     return said

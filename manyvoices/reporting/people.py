@@ -9,17 +9,18 @@ import numpy as np
 from ..core.answers import Answers
 from ..core.consensus import Consensus
 from ..core.scores import Scores
-from .counting import Cells
 from ..core.words import count, listed, number, share, value
+from .counting import Cells
 
 MOST = 1_000  # workers in the table
 CELLS = 150  # of a worker's table of confusions, the most frequent
 FEW = 10  # answers below which nothing is said about a single worker
 SCORES = {
-    "skill": ("skill", "The share of this worker's answers that the method expects to be right. It does not know the truth; the interval is wide "
-    "where answers are few."),
+    "skill": ("skill", "The share of this worker's answers that the method expects to be right. It does not know the truth; the "
+    "interval is wide where answers are few."),
     "accuracy": ("right", "The share of this worker's answers that are right, on the tasks whose truth is known."),
-    "bias": ("bias", "How much higher (+) or lower (-) the worker answers than the others on the same tasks, in steps of the scale."),
+    "bias": ("bias", "How much higher (+) or lower (-) the worker answers than the others on the same tasks, in steps of the "
+    "scale."),
     "speed": ("time", "Time for an answer beside that of the others on the same tasks: 1 is as long, 0.5 half as long."),
     "drift": ("drift", "Change of accuracy from the worker's first to last answer: -0.20 is twenty points lost."),
 }  # fmt: skip
@@ -69,7 +70,7 @@ def about_workers(
     place = {k: i for i, k in enumerate(names)}
     for row in rows:
         row.pop("order", None)
-        row["confusion"] = sorted([place[k], place[l], c] for k, l, c in row["confusion"])
+        row["confusion"] = sorted([place[k], place[m], c] for k, m, c in row["confusion"])
     people = len(answers.workers)
     section = {
         "title": "Who answered",
@@ -84,7 +85,8 @@ def about_workers(
     }
     if len(rows) < people:
         section["sample"] = (
-            f"The table has {number(len(rows))} of {number(people)} workers: those something is said about, then those with most answers."
+            f"The table has {number(len(rows))} of {number(people)} workers: those something is said about, then those with "
+            "most answers."
         )
     section["says"] = people_say(section, rows, n, verdicts)
     return section
@@ -115,12 +117,12 @@ def lowest(row: dict[str, Any]) -> float:
 
 
 def mixes(cells: Cells, classes: list[str]) -> dict[str, Any] | None:
-    """The most frequent confusion of a worker."""
-    wrong = [(c, k, l) for k, l, c in cells if k != l]
+    """The most frequent confusion of a worker; once is none."""
+    wrong = [(c, k, m) for k, m, c in cells if k != m and c > 1]
     if not wrong:
         return None
-    n, k, l = max(wrong, key=lambda cell: (cell[0], -cell[1], -cell[2]))
-    return {"held": classes[k], "said": classes[l], "n": n}
+    n, k, m = max(wrong, key=lambda cell: (cell[0], -cell[1], -cell[2]))
+    return {"held": classes[k], "said": classes[m], "n": n}
 
 
 def people_say(
@@ -150,10 +152,11 @@ def people_say(
 
 # what answers say about a worker ----------------------------------------------------------------------------------------
 
-KINDS = {  # kind -> order in the table, words for the badge
-    "no information": (0, "no information seen"),
-    "minority view": (1, "consistent minority view"),
-    "with the others": (3, "with the others"),
+KINDS = {  # kind -> order in the table, words for it
+    "nothing": (0, "no information seen"),
+    "own": (1, "a consistent view of their own"),
+    "partly": (2, "own view on some tasks"),
+    "agrees": (3, "agrees with the others"),
     "undecided": (4, "undecided"),
 }
 
@@ -164,12 +167,12 @@ class Verdicts:
     def __init__(self, scores: Scores):
         self.kind: dict[str, str] = {}
         self.note: dict[str, str] = {}
-        for of, name, note in zip(*(scores.column(c) for c in ("of", "name", "note")), strict=True):
-            if of == "worker":
+        for score, of, name, note in zip(*(scores.column(c) for c in ("score", "of", "name", "note")), strict=True):
+            if of == "worker" and score == "spam_or_dissent":
                 self.kind[name], self.note[name] = kind_of(note), note
 
     def concern(self, workers: Any) -> np.ndarray:
-        return np.array([self.kind.get(name) in ("no information", "minority view") for name in workers], bool)
+        return np.array([self.kind.get(name) in ("nothing", "own") for name in workers], bool)
 
     def row(self, name: str) -> dict[str, Any]:
         kind = self.kind.get(name, "undecided")
@@ -185,20 +188,34 @@ class Verdicts:
 
     def says(self) -> list[str]:
         said = []
-        if some := self.of("no information"):
-            said.append(f"No information was seen in the answers of {listed(some)}.")
-        if some := self.of("minority view"):
-            said.append(f"{listed(some)} answer differently from most, and consistently so: a view, not carelessness.")
-        if not said and (some := self.of("undecided")) and len(some) == len(self.kind):
+        if some := self.of("nothing"):
+            said.append(f"No information about the tasks was seen in the answers of {listed(some)}.")
+        if some := self.of("own"):
+            answer = "answers" if len(some) == 1 else "answer"
+            said.append(
+                f"{listed(some)} {answer} differently from most, and consistently so: a view, not carelessness."
+            )
+        if some := self.of("partly"):
+            agree = "agrees" if len(some) == 1 else "agree"
+            said.append(
+                f"{count(len(some), 'worker')} ({listed(some)}) {agree} with the others on the whole, with a consistent view of "
+                "their own on some tasks."
+            )
+        if (some := self.of("undecided")) and len(some) == len(self.kind):
             said.append("Nobody has answered enough for a verdict on their answers.")
+        elif some:
+            said.append(
+                f"On {count(len(some), 'worker')} nothing can be said yet: fewer than 50 answers that others can be held beside."
+            )
         return said
 
 
 def kind_of(note: str) -> str:
-    if "no information" in note:
-        return "no information"
-    if "undecided" in note or "not defined" in note:
-        return "undecided"
-    if "minority" in note or "dissent" in note:
-        return "minority view"
-    return "with the others"
+    """The kind of a verdict by its words."""
+    if note.startswith("no information"):
+        return "nothing"
+    if note.startswith("a consistent view"):
+        return "own"
+    if "view of their own" in note:
+        return "partly"
+    return "agrees" if note.startswith("agrees") else "undecided"

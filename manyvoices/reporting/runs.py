@@ -12,8 +12,8 @@ from ..core.answers import Answers
 from ..core.consensus import Consensus
 from ..core.dataset import Dataset
 from ..core.errors import BadInput
+from ..core.words import count, share
 from ..kernels.skills import beta_interval
-from ..core.words import count, listed, number, share
 
 if TYPE_CHECKING:
     import polars as pl
@@ -83,7 +83,7 @@ def labels_of(place: Path) -> dict[str, str | None]:
 
     file = place / "labels.csv"
     try:
-        table: pl.DataFrame = pl.read_csv(file, infer_schema=False, missing_utf8_is_empty_string=False)
+        table: pl.DataFrame = pl.read_csv(file, infer_schema=False)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise BadInput(f"cannot be read ({str(error).splitlines()[0]})", file=file, expected=WANTED) from None
     column = next((name for name in ("label", "value") if name in table.columns), None)

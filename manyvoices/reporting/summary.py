@@ -15,6 +15,7 @@ from ..core.consensus import Consensus
 from ..core.dataset import Dataset
 from ..core.errors import BadInput, ManyVoicesError
 from ..core.scores import Scores
+from ..core.words import count, number, share, tidy, value
 from ..identification import identified
 from ..inspection import inspected
 from ..runs import fingerprints, versions
@@ -22,7 +23,6 @@ from . import agreement, methods, people, runs, tasks
 from .advice import next_steps
 from .content import contents
 from .counting import Counts, counted, values
-from ..core.words import count, number, share, tidy, value
 
 INSTEAD = ("onecoin", "mv")  # where bcc, the default, cannot work
 NUMBERS = ("ordinal", "mean")
@@ -45,8 +45,11 @@ def summarised(
         "meanings": meanings(data, answers),
     }
     facts["data"] = about_data(data, answers, seen)
-    facts["agreement"] = agreement.about_agreement(answers, seed)
+    facts["agreement"] = agreement.about_agreement(answers, seed, facts["meanings"])
     about_the_answers(facts, data, answers, found, used)
+    if facts["workers"] is not None:
+        empty = [row["worker"] for row in facts["workers"]["rows"] if row.get("kind") == "nothing"]
+        facts["agreement"]["without"] = agreement.without(answers, empty, seed)
     facts["methods"] = tried(lambda: methods.about_methods(data, answers, seed), "Methods compared")
     facts["runs"] = runs.about_runs(folders, data, answers, found, used)
     facts["dropped"] = about_dropped(data, seen)
@@ -93,8 +96,9 @@ def tried(work: Callable[[], Any], title: str) -> Any:
 def about_the_answers(facts: dict[str, Any], data: Dataset, answers: Answers, found: Consensus, method: str) -> None:
     """The sections on workers, tasks, classes and confidence, which are counted in one pass."""
     truth = tasks.truth_of(data, found)
-    shown = tasks.hardest(found)
     scores, missing = ask(data, found, truth is not None)
+    spread = scores.pop("entropy", None)
+    shown = tasks.hardest(found, None if spread is None else np.asarray(spread.value))
     verdict = scores.pop("spam_or_dissent", None)
     verdicts = None if verdict is None else people.Verdicts(verdict)
     extra = {
@@ -106,10 +110,11 @@ def about_the_answers(facts: dict[str, Any], data: Dataset, answers: Answers, fo
     if answers.workers is not None:
         chosen = people.chosen_workers(answers, concern_of(verdicts, answers))
     if found.probs is None:
-        counts, votes = None, values(answers, shown)
+        counts = None
+        votes: dict[int, list] = values(answers, shown)  # type: ignore[assignment]
     else:
         counts = counted(answers, found.codes, chosen, shown)
-        votes = counts.votes
+        votes = counts.votes  # type: ignore[assignment]
     content = contents(data, [found.tasks[t] for t in shown.tolist()])
     facts["tasks"] = tasks.about_tasks(found, shown, votes, content, truth, extra)
     facts["tasks"]["not_defined"] = {
@@ -125,7 +130,7 @@ def about_the_answers(facts: dict[str, Any], data: Dataset, answers: Answers, fo
         facts["confidence"] = tasks.about_confidence(found, truth, method)
 
 
-ASKED = ("skill", "accuracy", "bias", "speed", "drift", "spam_or_dissent", "another_vote", "difficulty")
+ASKED = ("skill", "accuracy", "bias", "speed", "drift", "spam_or_dissent", "another_vote", "difficulty", "entropy")
 
 
 def ask(data: Dataset, found: Consensus, known: bool) -> tuple[dict[str, Scores], dict[str, str]]:
@@ -368,6 +373,7 @@ def figures(facts: dict[str, Any]) -> list[dict[str, Any]]:
             }
         )
         if sure.get("accuracy") is not None:
-            ends = f"95 % interval {share(sure['accuracy_low'])} to {share(sure['accuracy_high'])}, {count(sure['known'], 'task')} of known truth"
+            ends = f"95 % interval {share(sure['accuracy_low'])} to {share(sure['accuracy_high'])}"
+            ends += f", {count(sure['known'], 'task')} of known truth"
             found.append({"name": "labels right", "shown": share(sure["accuracy"]), "says": ends})
     return found

@@ -11,11 +11,12 @@ import numpy as np
 from ..core.answers import Answers
 from ..core.consensus import Consensus
 from ..core.dataset import Dataset
+from ..core.words import called, count, listed, number, share, value
 from ..kernels.skills import beta_interval
 from .counting import Cells, Counts
-from ..core.words import count, listed, number, share, value
 
 HARDEST, VALUES, CLASSES, GRID, PAIRS = 40, 30, 300, 20, 30
+TOO_MUCH = 0.03  # promised above what is right: from here on it matters
 EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)  # of probability; finer where most labels are
 
 
@@ -51,10 +52,12 @@ def doubt(found: Consensus) -> np.ndarray:
     return np.where(found.n > 0, bits, -1.0)
 
 
-def hardest(found: Consensus) -> np.ndarray:
-    """Codes of the tasks in most doubt, of equals those with more answers first."""
-    bits = np.round(doubt(found), 9)
-    order = np.lexsort((np.arange(len(bits)), -found.n, -bits))[:HARDEST]
+def hardest(found: Consensus, spread: np.ndarray | None) -> np.ndarray:
+    """Codes of the tasks in most doubt; of those that are as good as equal in it the ones whose answers differ most (`spread`)."""
+    bits = doubt(found)
+    differ = np.zeros(len(bits)) if spread is None else np.nan_to_num(spread, nan=-1.0)
+    coarse = bits if found.probs is None else np.round(bits, 2)
+    order = np.lexsort((np.arange(len(bits)), -found.n, -np.round(bits, 9), -np.round(differ, 9), -coarse))[:HARDEST]
     return order[bits[order] >= 0]
 
 
@@ -77,7 +80,7 @@ def about_tasks(
             }
             row["votes"] = [value(x) for x in votes.get(t, [])[:VALUES]]
         else:
-            row |= {"label": labels[t], "prob": float(found.probs[t].max(initial=0.0))}
+            row |= {"label": labels[t], "prob": certain(found.probs[t].max(initial=0.0))}
             row["votes"] = [[classes[k], n] for k, n in votes.get(t, [])[:VALUES]]
         if truth is not None:
             row["truth"] = truth.said[t]
@@ -90,10 +93,17 @@ def about_tasks(
         said = f"The {count(len(rows), 'task')} whose number is least certain, of {number(answered)}."
     else:
         said = (
-            f"The {count(len(rows), 'task')} of {number(answered)} on which the consensus is least sure. Read some of them first: they "
+            f"The {count(len(rows), 'task')} of {number(answered)} on which the consensus is least sure (of "
+            "those as sure, the ones whose answers differ most). "
+            "Read some of them first: they "
             "show what the instructions leave open, and they are where a further answer or an expert helps most."
         )
     return {"title": "The hardest tasks", "says": [said], "rows": rows, "of": answered}
+
+
+def certain(prob: float) -> float:
+    """Six digits must not make a certainty of what is none."""
+    return float(prob) if prob == 1 else min(float(prob), 0.999999)
 
 
 # classes ---------------------------------------------------------------------------------------------------------------
@@ -104,10 +114,10 @@ def about_classes(
 ) -> dict[str, Any]:
     names = found.classes.to_list()
     said, right, held = (np.zeros(len(names)) for _ in range(3))
-    for k, l, n in counts.said:
-        said[l] += n
+    for k, m, n in counts.said:
+        said[m] += n
         held[k] += n
-        right[k] += n if k == l else 0
+        right[k] += n if k == m else 0
     codes = found.codes[found.n > 0]
     labels = np.bincount(codes[codes >= 0], minlength=len(names))
     known = truth_counts(truth, names)
@@ -126,33 +136,37 @@ def about_classes(
         row |= {} if known is None else {"truth": known.get(names[k], 0)}
         some = held[k] > 0
         row |= {"found": right[k] / held[k] if some else None, "low": low[k] if some else None}
-        row |= {"high": high[k] if some else None, "says": found_says(names[k], right[k], held[k])}
+        row |= {"high": high[k] if some else None, "says": found_says(called(names[k], meanings), right[k], held[k])}
         rows.append(row)
     clashes = sum(n for *_, n in counts.clashes)
-    pairs = [
-        {"class": names[k], "other": names[l], "n": n, "share": n / clashes, **directions(counts.said, k, l, held)}
-        for k, l, n in counts.clashes[:PAIRS]
+    pairs: list[dict[str, Any]] = [
+        {"class": names[k], "other": names[m], "n": n, "share": n / clashes, **directions(counts.said, k, m, held)}
+        for k, m, n in counts.clashes[:PAIRS]
     ]
     for row in pairs:
-        row["says"] = f"{share(row['share'])} of all disagreements are between {listed([row['class'], row['other']])}."
+        row["says"] = f"{share(row['share'])} of all disagreements are between {both(row, meanings)}."
     section = {
         "title": "Classes and what is mixed up",
-        "says": classes_say(rows, pairs, clashes),
+        "says": classes_say(rows, pairs, clashes, meanings),
         "rows": rows,
         "of": len(names),
         "pairs": pairs,
         "clashes": clashes,
-        "grid": [[names[k], names[l], n] for k, l, n in counts.said] if len(names) <= GRID else [],
+        "grid": [[names[k], names[m], n] for k, m, n in counts.said] if len(names) <= GRID else [],
     }
     return section
 
 
-def directions(said: Cells, k: int, l: int, held: np.ndarray) -> dict[str, float | None]:
+def both(row: dict[str, Any], meanings: dict[str, str]) -> str:
+    return listed(called(row[side], meanings) for side in ("class", "other"))
+
+
+def directions(said: Cells, k: int, m: int, held: np.ndarray) -> dict[str, float | None]:
     """How often each of two classes is said where the consensus is the other."""
-    lookup = {(a, b): n for a, b, n in said if {a, b} == {k, l}}
+    lookup = {(a, b): n for a, b, n in said if {a, b} == {k, m}}
     return {
-        "other_for_class": lookup.get((k, l), 0) / held[k] if held[k] else None,
-        "class_for_other": lookup.get((l, k), 0) / held[l] if held[l] else None,
+        "other_for_class": lookup.get((k, m), 0) / held[k] if held[k] else None,
+        "class_for_other": lookup.get((m, k), 0) / held[m] if held[m] else None,
     }
 
 
@@ -172,7 +186,9 @@ def found_says(name: str, right: float, held: float) -> str:
     return f"Of {count(held, 'answer')} about tasks held to be {listed([name])}, {share(right / held)} say so."
 
 
-def classes_say(rows: list[dict[str, Any]], pairs: list[dict[str, Any]], clashes: int) -> list[str]:
+def classes_say(
+    rows: list[dict[str, Any]], pairs: list[dict[str, Any]], clashes: int, meanings: dict[str, str]
+) -> list[str]:
     if not clashes:
         return [
             "No two answers to the same task differ."
@@ -181,7 +197,7 @@ def classes_say(rows: list[dict[str, Any]], pairs: list[dict[str, Any]], clashes
         ]
     first, said = pairs[0], []
     said.append(
-        f"{share(first['share'])} of the disagreements are between {listed([first['class'], first['other']])}"
+        f"{share(first['share'])} of the disagreements are between {both(first, meanings)}"
         + (
             ". With two classes this is all there can be."
             if len(rows) == 2
@@ -189,12 +205,12 @@ def classes_say(rows: list[dict[str, Any]], pairs: list[dict[str, Any]], clashes
         )
     )
     if unused := [row["class"] for row in rows if not row["answers"]]:
-        said.append(f"Nobody ever said {listed(unused)}.")
+        said.append(f"Nobody ever said {listed(called(name, meanings) for name in unused)}.")
     weak = [row for row in rows if row["found"] is not None and row["found"] < 0.5 and row["answers"] >= 10]
     if weak:
         said.append(
-            f"Fewer than half of the answers recognise {listed(row['class'] for row in weak)} where the consensus sees "
-            f"{'it' if len(weak) == 1 else 'them'}."
+            f"Fewer than half of the answers recognise {listed(called(row['class'], meanings) for row in weak)} where the "
+            f"consensus sees {'it' if len(weak) == 1 else 'them'}."
         )
     return said
 
@@ -260,6 +276,8 @@ def confidence_says(section: dict[str, Any], sure: np.ndarray, truth: Truth | No
             ": they can be taken at their word on average."
             if low <= expected <= high
             else ": too much. Treat them as an order, not as a promise."
+            if expected > high and expected - right / known >= TOO_MUCH
+            else ": a little too much."
             if expected > high
             else ": too little. The labels are better than they say."
         )

@@ -1,15 +1,23 @@
-"""The charts of the page as Vega-Lite specifications. Colours are CSS variables, so that one drawing serves light, dark and print."""
+"""The charts of the page as Vega-Lite specifications. Colours are CSS variables: one drawing serves light, dark and print."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from ...core.words import number
+
 Facts = dict[str, Any]
 Spec = dict[str, Any]
 
-KINDS = ("no information seen", "consistent minority view", "with the others", "undecided")
-COLOURS = ("var(--warn)", "var(--view)", "var(--accent)", "var(--muted)")
-SHAPES = ("triangle-down", "diamond", "circle", "square")
+KINDS = (
+    "no information seen",
+    "a consistent view of their own",
+    "own view on some tasks",
+    "agrees with the others",
+    "undecided",
+)
+COLOURS = ("var(--warn)", "var(--view)", "var(--view)", "var(--accent)", "var(--muted)")
+SHAPES = ("triangle-down", "diamond", "triangle-up", "circle", "square")
 LETTERS, BARS = 24, 40
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif'
 CONFIG: Spec = {
@@ -28,7 +36,7 @@ CONFIG: Spec = {
         "tickColor": "var(--line)",
         "labelLimit": 150,
     },
-    "legend": {"labelColor": "var(--ink)", "labelFontSize": 12, "title": None, "orient": "top", "columns": 2, "labelLimit": 200, "symbolStrokeWidth": 0},
+    "legend": {"labelColor": "var(--ink)", "labelFontSize": 12, "title": None, "orient": "top", "columns": 2, "labelLimit": 200, "symbolOpacity": 1},
     "text": {"color": "var(--ink)", "fontSize": 12},
 }  # fmt: skip
 
@@ -53,7 +61,9 @@ class Called:
     """Names as a chart has room for them, still different from one another; of classes with what they mean."""
 
     def __init__(self, meanings: dict[str, str]):
-        self.meanings, self.known, self.taken = meanings, {}, set()
+        self.meanings = meanings
+        self.known: dict[str, str] = {}
+        self.taken: set[str] = set()
 
     def __call__(self, text: str, limit: int = LETTERS) -> str:
         if text not in self.known:
@@ -90,26 +100,30 @@ def workers(section: Facts | None) -> dict[str, Any] | None:
             "low": r["skill"]["low"],
             "high": r["skill"]["high"],
         }
-        | {"says": r.get("verdict", "with the others")}
+        | {"says": r.get("verdict", "agrees with the others")}
         for r in rows
     ]
+    if len(rows) <= BARS:
+        return single_workers(values)
     seen = [k for k in range(len(KINDS)) if any(v["says"] == KINDS[k] for v in values)]
-    colour = {"field": "says", "type": "nominal"}
+    colour: Spec = {"field": "says", "type": "nominal"}
     domain = [KINDS[k] for k in seen]
     judged = bool(section["verdict"])
-    x = {"field": "answers", "type": "quantitative", "scale": {"type": "log", "nice": False, "padding": 14}}
+    x: Spec = {"field": "answers", "type": "quantitative", "scale": {"type": "log", "nice": False, "padding": 14}}
     x["axis"] = axis(
         "answers given (logarithmic)", grid=False, values=ticks([v["answers"] for v in values]), format=","
     )
     y = {"type": "quantitative", "scale": {"zero": False, "nice": True}, "axis": axis("skill, with its 95 % interval")}
-    tooltip = [
+    tooltip: list[Spec] = [
         {"field": f, "format": ".2f"} if f in ("skill", "low", "high") else {"field": f}
         for f in ("worker", "answers", "skill", "low", "high")
     ]
     if judged:
         tooltip.append({"field": "says"})
-    dim = {"condition": {"param": "kind", "value": 1}, "value": 0.08}
-    marks = (
+    values.sort(key=lambda v: -KINDS.index(v["says"]))  # what is to be seen is drawn last
+    undecided = {"test": f"datum.says === '{KINDS[-1]}'", "value": 0.35}
+    dim = {"condition": [{"test": {"not": {"param": "kind"}}, "value": 0.05}, undecided], "value": 1}
+    marks: Spec = (
         {"color": {**colour, "scale": {"domain": domain, "range": [COLOURS[k] for k in seen]}}}
         if judged
         else {"color": {"value": "var(--accent)"}}
@@ -135,7 +149,7 @@ def workers(section: Facts | None) -> dict[str, Any] | None:
     }
     return chart(
         "Skill and number of answers",
-        f"A mark for each of {len(rows)} workers: how many answers across, skill upwards, the line is the 95 % interval. "
+        f"A mark for each of {number(len(rows))} workers: how many answers across, skill upwards, the line is the 95 % interval. "
         "The table of workers has the same numbers.",
         320,
         values,
@@ -143,10 +157,20 @@ def workers(section: Facts | None) -> dict[str, Any] | None:
     )
 
 
+def single_workers(values: list[Spec]) -> dict[str, Any]:
+    """A line each, where there are few."""
+    called = Called({})
+    rows = [v | {"worker": called(v["worker"]), "first": True} for v in values]
+    rows.sort(key=lambda v: -v["skill"])
+    says = f"Each of {len(rows)} workers, the best on top; where intervals overlap, the order may be chance."
+    return ranged(rows, "skill", "worker", "Skill of each worker", "skill, with its 95 % interval", says)
+
+
 def ticks(held: list[int]) -> list[int]:
-    """1, 2, 5, 10, ... within and around the values."""
-    steps = [m * 10**e for e in range(10) for m in (1, 2, 5)]
-    return [step for step in steps if min(held) / 2.6 < step < max(held) * 2.6]
+    """1, 2, 5, 10, ... where several of them lie among the values, else some that do."""
+    low, high = min(held), max(held)
+    steps = [m * 10**e for e in range(10) for m in (1, 2, 5) if low <= m * 10**e <= high]
+    return steps if len(steps) > 2 else sorted({round(low * (high / low) ** (i / 3)) for i in range(4)})
 
 
 def ranged(
@@ -274,7 +298,7 @@ def heat(
                 "fillOpacity": {
                     "field": shade,
                     "type": "quantitative",
-                    "scale": {"domain": [0, 1], "range": [0.04, 0.95], "clamp": True},
+                    "scale": {"domain": [0, 1], "range": [0.04, 0.6 if few else 0.95], "clamp": True},
                     "legend": None,
                 },
                 "tooltip": tooltip,
@@ -282,12 +306,8 @@ def heat(
         }
     ]
     if few:
-        colour = {"condition": {"test": f"datum.{shade} > 0.55", "value": "var(--page)"}, "value": "var(--ink)"}
         layers.append(
-            {
-                "mark": {"type": "text", "fontSize": 12},
-                "encoding": {**both, "text": {"field": shade, "format": fmt}, "color": colour},
-            }
+            {"mark": {"type": "text", "fontSize": 12}, "encoding": {**both, "text": {"field": shade, "format": fmt}}}
         )
     return chart(title, says, (36 if few else 22) * len(names), values, layer=layers)
 
@@ -300,9 +320,9 @@ def grid(section: Facts | None, called: Called) -> dict[str, Any] | None:
     for held, _, n in section["grid"]:
         totals[held] = totals.get(held, 0) + n
     values = [
-        {"held": called(k), "said": called(l), "answers": n, "share": n / totals[k]} for k, l, n in section["grid"]
+        {"held": called(k), "said": called(m), "answers": n, "share": n / totals[k]} for k, m, n in section["grid"]
     ]
-    says = "Each row is what the consensus holds a task to be, each column what people said; the darker, the larger the share of the row."
+    says = "Rows are what the consensus holds a task to be, columns what people said; the darker, the larger the share of the row."
     return heat(
         "What people say about each class",
         says,
@@ -397,5 +417,5 @@ def calibration(section: Facts | None) -> dict[str, Any] | None:
             | {"size": {"field": "tasks", "type": "quantitative", "scale": {"range": [40, 300]}, "legend": None}},
         },
     ]
-    says = "On the dashed line the probabilities can be taken at their word; below it they promise too much. Larger dots have more tasks."
+    says = "On the dashed line the probabilities keep their word; below it they promise too much. Larger dots have more tasks."
     return chart("What the probabilities are worth", says, 260, values, layer=layers)

@@ -4,7 +4,7 @@ Texts from the data are escaped everywhere, also inside scripts; a content secur
 (by their hash) and nothing be loaded. Charts are Vega-Lite, drawn as SVG by the copy inside the file; each has a table with
 the same numbers. The page follows the light or dark setting of the reader, has a button for it, and prints in light.
 
-Reference: Satyanarayan, Moritz, Wongsuphasawat, Heer (2017), Vega-Lite: A Grammar of Interactive Graphics, doi:10.1109/TVCG.2016.2599030.
+Reference: Satyanarayan, Moritz, Wongsuphasawat, Heer (2017), Vega-Lite, doi:10.1109/TVCG.2016.2599030.
 """
 
 from __future__ import annotations

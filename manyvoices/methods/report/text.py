@@ -52,11 +52,11 @@ def agreement(section: Facts) -> list[str]:
     rows = ((r["title"], value(r["value"]), ends(r), number(r["n"]), r["says"]) for r in section["rows"])
     lines = [*head(section), *table(("coefficient", "value", "95 % interval", "tasks", "what it means"), rows)]
     if section["classes"]:
-        rows = ((r["name"], value(r["value"]), ends(r), number(r["n"])) for r in section["classes"])
-        lines += ["### By class", "", *table(("class", "alpha", "95 % interval", "answers"), rows)]
+        classes = ((r["name"], value(r["value"]), ends(r), number(r["n"])) for r in section["classes"])
+        lines += ["### By class", "", *table(("class", "alpha", "95 % interval", "answers"), classes)]
     if section["pairs"]:
-        rows = ((r["name"], r["other"], value(r["value"]), ends(r), number(r["n"])) for r in section["pairs"])
-        lines += ["### By pair of workers", "", *table(("worker", "worker", "kappa", "95 % interval", "tasks"), rows)]
+        pairs = ((r["name"], r["other"], value(r["value"]), ends(r), number(r["n"])) for r in section["pairs"])
+        lines += ["### By pair of workers", "", *table(("worker", "worker", "kappa", "95 % interval", "tasks"), pairs)]
     return lines
 
 
@@ -83,7 +83,7 @@ def workers(section: Facts) -> list[str]:
             "",
         ]
         lines += [
-            f"- {plain(r['worker'])}: " + ", ".join(f"{names[k]} → {names[l]} {n}" for k, l, n in r["confusion"])
+            f"- {plain(r['worker'])}: " + ", ".join(f"{names[k]} → {names[m]} {n}" for k, m, n in r["confusion"])
             for r in section["rows"]
             if r["confusion"]
         ]
@@ -136,14 +136,14 @@ def classes(section: Facts) -> list[str]:
     if len(section["rows"]) < section["of"]:
         lines += [f"The {len(section['rows'])} most frequent of {number(section['of'])} classes.", ""]
     if section["pairs"]:
-        rows = ((r["class"], r["other"], number(r["n"]), share(r["share"])) for r in section["pairs"])
+        pairs = ((r["class"], r["other"], number(r["n"]), share(r["share"])) for r in section["pairs"])
         lines += ["### Pairs of classes that answers to one task disagree about", ""]
-        lines += table(("class", "class", "pairs of answers", "of all disagreements"), rows)
+        lines += table(("class", "class", "pairs of answers", "of all disagreements"), pairs)
     if section["grid"]:
         lines += [
             "### Answers by consensus",
             "",
-            *table(("held to be", "said", "answers"), ((k, l, number(n)) for k, l, n in section["grid"])),
+            *table(("held to be", "said", "answers"), ((k, m, number(n)) for k, m, n in section["grid"])),
         ]
     return lines
 

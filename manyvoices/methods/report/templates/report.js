@@ -6,6 +6,7 @@
     made.append(...children);
     return made;
   };
+  const said = (n) => n.toLocaleString("en");
   const held = JSON.parse($("held").textContent);
   const root = document.documentElement;
 
@@ -35,9 +36,9 @@
         row.hidden = !hit || (!all && met > first);
         shown += !row.hidden;
       }
-      if (count) count.textContent = words.length ? `${met} of ${rows.length} ${unit}` : `${rows.length} ${unit}`;
+      if (count) count.textContent = words.length ? `${said(met)} of ${said(rows.length)} ${unit}` : `${said(rows.length)} ${unit}`;
       more.hidden = met <= first;
-      more.textContent = all ? `Show the first ${first}` : `Show all ${met}`;
+      more.textContent = all ? `Show the first ${first}` : `Show all ${said(met)}`;
       more.setAttribute("aria-expanded", String(all));
     };
     const at = new Map(rows.map((row, i) => [row, i]));
@@ -67,7 +68,7 @@
   const short = (text, n) => (text.length > n ? text.slice(0, n - 1) + "…" : text);
   const matrix = (cells, classes) => {
     const used = [...new Set(cells.flatMap(([k, l]) => [k, l]))].sort((a, b) => a - b);
-    const said = new Map(cells.map(([k, l, n]) => [k + "," + l, n]));
+    const times = new Map(cells.map(([k, l, n]) => [k + "," + l, n]));
     const totals = new Map();
     for (const [k, , n] of cells) totals.set(k, (totals.get(k) || 0) + n);
     const head = make("tr", {}, make("th", { scope: "col", textContent: "held to be ↓  said →" }));
@@ -77,7 +78,7 @@
       if (!totals.has(k)) continue;
       const row = make("tr", {}, make("th", { scope: "row", title: classes[k] }, make("bdi", { textContent: short(classes[k], 24) })));
       for (const l of used) {
-        const n = said.get(k + "," + l) || 0, cell = make("td", { className: k === l ? "diagonal" : "" }, make("span", { textContent: n }));
+        const n = times.get(k + "," + l) || 0, cell = make("td", { className: k === l ? "diagonal" : "" }, make("span", { textContent: n }));
         cell.style.setProperty("--share", (0.6 * n / totals.get(k)).toFixed(3));
         row.append(cell);
       }
