@@ -32,6 +32,11 @@ SIDES = {
     "start": "`--start DIR`, an earlier result to go on from",
     "score": "a column `score` in the answers",
     "author": "a column `author` in the answers or items",
+    "consensus": "`--consensus METHOD|FILE`, what is held to be true",
+    "table": "`--consensus FILE`, a table of labels",
+    "truth": "what is known of the tasks in the data",
+    "seconds": "a column `seconds` in the answers",
+    "when": "a column `when` in the answers",
 }
 
 
@@ -76,12 +81,13 @@ def method_page(m: registry.Method) -> str:
         lines += [f"| `--{o.name.replace('_', '-')}` | {kind(o)} | {default(o)} | {cell(o.help)} |" for o in m.options]
     else:
         lines += ["None."]
-    sides = [name for name in m.data if name in SIDES]
+    known = SIDES | ({n: f"the fit of `{n}`" for n in registry.names("aggregate")} if m.job == "identify" else {})
+    sides = [name for name in m.data if name in known]
     if sides:
         lines += [
             "",
             "It is also handed "
-            + "; ".join(SIDES[name] + (" (needed)" if name in m.required else "") for name in sides)
+            + "; ".join(known[name] + (" (needed)" if name in m.required else "") for name in sides)
             + ".",
         ]
     if m.needs:

@@ -2,7 +2,7 @@
 
 consensus   what --consensus says, else bcc (classes), ordinal or mean (numbers), pooled (nobody named)
 truth       what is known of the tasks in the data; gold, probs: files handed over
-labels      a consensus that came as a table, which nobody can leave anybody out of
+table       a consensus that came as a table, from which nobody's answers can be left out
 seconds     a column of the answers; when: another
 ds, glad    ... the fit of the aggregation method of that name
 """
@@ -28,7 +28,7 @@ from .scoring import Asked, answers_of, named, settled
 
 log = logging.getLogger("manyvoices")
 TIMES = ("seconds", "when")
-YARDSTICKS = ("truth", "gold", "labels")
+YARDSTICKS = ("truth", "gold", "table")
 
 
 def identified(
@@ -196,11 +196,11 @@ class Known:
                 self.made["consensus"] = given
                 return
             given = by_name(given, self.answers)
-        self.labels(given)
+        self.read_table(given)
 
-    def labels(self, given: Any) -> None:
+    def read_table(self, given: Any) -> None:
         probs = label_rows(self.answers, given)
-        self.made["labels"] = probs
+        self.made["table"] = probs
         held = ~np.isnan(probs).any(axis=1)
         filled = np.where(held[:, None], probs, 1 / max(probs.shape[1], 1))
         codes = np.where(held, first_best(filled), -1)

@@ -40,13 +40,13 @@ OTHERS = "others"
 NOTHING = {
     "truth": "not defined because none of this worker's tasks has a truth",
     "gold": "not defined because none of this worker's tasks has gold",
-    "labels": "not defined because none of this worker's tasks has a label in the table given",
+    "table": "not defined because none of this worker's tasks has a label in the table given",
     OTHERS: "not defined because nobody else answered this worker's tasks, or the others' answers decide nothing",
 }
 NOTES = {
     "truth": "against the truth",
     "gold": "against gold",
-    "labels": "against the labels given",
+    "table": "against the labels given",
     OTHERS: "against the consensus of the others, allowing for its doubt",
 }
 VOTES = "against the majority of the others"
@@ -56,19 +56,19 @@ def chosen(
     against: str,
     truth: np.ndarray | None,
     gold: np.ndarray | None,
-    labels: np.ndarray | None,
+    table: np.ndarray | None,
     consensus: Consensus | None,
 ) -> tuple[str, Yardstick, str]:
     """Which yardstick, its parameters, and how a note names it."""
-    have: dict[str, Any] = {"consensus": labels if labels is not None else consensus, "gold": gold, "truth": truth}
+    have: dict[str, Any] = {"consensus": table if table is not None else consensus, "gold": gold, "truth": truth}
     if against == "auto":
         against = next((name for name, given in have.items() if given is not None), "consensus")
     if have[against] is None:
         raise BadCall(f"against={against}, and there is none: {HINTS[against]}")
     if against != "consensus":
         return against, Yardstick(code=have[against]), NOTES[against]
-    if labels is not None:
-        return "labels", Yardstick(probs=labels), NOTES["labels"]
+    if table is not None:
+        return "table", Yardstick(probs=table), NOTES["table"]
     model = Yardstick(**vars(leave_out.model_of(consensus, gold)))
     return OTHERS, model, NOTES[OTHERS] if model.log_prior is not None else VOTES
 
@@ -114,4 +114,4 @@ def worth(probs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def single_class(answers: Answers, kind: str) -> bool:
-    return len(answers.classes) < 2 and kind in (OTHERS, "labels")
+    return len(answers.classes) < 2 and kind in (OTHERS, "table")

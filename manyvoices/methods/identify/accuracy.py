@@ -11,6 +11,10 @@ count against anybody. It assumes that the doubt is what the consensus says and 
 over comes first: a consensus, then gold, then the truth in the data, then the usual consensus; the note says which it
 was. Interval: a Beta distribution with the mean and the spread of the estimate.
 
+Measured, with bcc: on simulated crowds with 2 to 10 answers a task the interval held the true accuracy of .91 to .99 of the
+workers; of those with 20 answers or more it held .96 on RTE and .92 on bluebirds, but .43 on LabelMe (8 classes, 2.5 answers a
+task), where the value was .19 too high: mistakes that many make alike count as right, and with few answers bcc doubts too much.
+
 Family: accuracy
 Needs: workers, classes
 Reference: textbook; the correction for an unsure yardstick is ours.
@@ -56,7 +60,7 @@ def accuracy(
     against: Literal["auto", "truth", "gold", "consensus"] = "auto",
     truth: np.ndarray | None = None,
     gold: np.ndarray | None = None,
-    labels: np.ndarray | None = None,
+    table: np.ndarray | None = None,
     consensus: Consensus | None = None,
 ) -> Scores:
     """Hold every answer against the yardstick.
@@ -66,7 +70,7 @@ def accuracy(
     against
         What is held to be true: truth, gold, consensus, or auto (what is handed over, else truth, else consensus).
     """
-    kind, yardstick, note = chosen(against, truth, gold, labels, consensus)
+    kind, yardstick, note = chosen(against, truth, gold, table, consensus)
     found = answers.fold(sums, yardstick)
     known = found.sure > 1e-9
     worth = np.where(known, found.sure, 1.0)

@@ -40,7 +40,7 @@ def drift(
     against: Literal["auto", "truth", "gold", "consensus"] = "auto",
     truth: np.ndarray | None = None,
     gold: np.ndarray | None = None,
-    labels: np.ndarray | None = None,
+    table: np.ndarray | None = None,
     consensus: Consensus | None = None,
 ) -> Scores:
     """Fit a line to each worker's answers in their own order.
@@ -54,7 +54,7 @@ def drift(
         nothing, note, alone = "not defined because nobody else answered this worker's tasks", FARTHER, False
         found = answers.fold(distances)
     else:
-        kind, yardstick, note = chosen(against, truth, gold, labels, consensus)
+        kind, yardstick, note = chosen(against, truth, gold, table, consensus)
         nothing, alone = NOTHING[kind], single_class(answers, kind)
         found = answers.fold(rated, yardstick)
     worker, agreed, sure, known = found.together()

@@ -230,6 +230,6 @@ def test_gates_are_about_every_row():
 
 def test_methods_with_the_name_of_a_fit_are_known():
     """What a score asks for by name is either made here or the name of an aggregation method."""
-    made = {"answers", "consensus", "labels", "truth", "gold", "probs", *identification.TIMES, *registry.names("aggregate")}
+    made = {"answers", "consensus", "table", "truth", "gold", "probs", *identification.TIMES, *registry.names("aggregate")}
     for name in registry.names("identify"):
         assert set(registry.about("identify", name).data) <= made, name
