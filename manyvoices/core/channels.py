@@ -46,10 +46,14 @@ class Tables(Crowd):
     tables: np.ndarray  # [M, K, K]
     table: np.ndarray | None = None  # [W]
     known: np.ndarray | None = None  # [W]
+    newcomer: np.ndarray | None = None  # [K, K] of a worker nobody has seen, where a method has such a table
 
     def says(self, probs, task, worker):
         everybody = self.tables if self.table is None else self.tables[self.table]
-        return np.einsum("nk,nkl->nl", probs, self.of(everybody, worker))
+        rows = self.of(everybody, worker)
+        if self.newcomer is not None:
+            rows[worker < 0] = self.newcomer
+        return np.einsum("nk,nkl->nl", probs, rows)
 
     def confusions(self, classes):
         return self.tables if self.table is None else self.tables[self.table]

@@ -6,7 +6,7 @@
     trace               = evidence lower bound + log hyper-prior, which no step lowers
 
 A Dirichlet form of the hierarchical model of the R package rater, fitted by variational Bayes; workers with few answers
-are drawn to what workers usually confuse. A worker without answers has the population's table.
+are drawn to what workers usually confuse. A worker without answers, or one nobody has seen, has the population's table.
 
 Family: Dawid-Skene
 Needs: workers
@@ -17,7 +17,7 @@ Also: HierarchicalDawidSkene; iterations=n_iter, maxiter
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import gammaln, polygamma, psi, xlogy
@@ -28,6 +28,7 @@ from ...core.fold import whole
 from ...kernels import tables
 from ...kernels.dirichlet import expected_log, kl
 from ...kernels.em import positive
+from ...kernels.rows import normalise
 
 
 @dataclass
@@ -79,11 +80,15 @@ def hds(
             penalty += float((xlogy(shape, rate) - gammaln(shape) + (shape - 1) * np.log(habits) - rate * habits).sum())
         return Params(logs, expected_log(nu), penalty, habits=habits)
 
+    population = np.full((classes, classes), 1 / max(classes, 1))
+
     def shown(params: Params, sums: tables.Counts):
+        nonlocal population
+        population = normalise(params.habits)
         alpha, nu = params.habits + sums.counts, mass + sums.prior
         return alpha / alpha.sum(axis=2, keepdims=True), nu / nu.sum()
 
-    return tables.fit(
+    found = tables.fit(
         answers,
         update,
         gold=gold,
@@ -92,6 +97,7 @@ def hds(
         shown=shown,
         holds="evidence lower bound and log hyper-prior" if learn_prior else "evidence lower bound",
     )
+    return replace(found, channel=replace(found.channel, newcomer=population))  # type: ignore[type-var]
 
 
 def best_habits(old: np.ndarray, logs: np.ndarray, workers: int, shape: float, rate: float) -> np.ndarray:

@@ -68,6 +68,8 @@ def test_habits_of_the_population():
     found = fit("hds", answers, GIVEN, tol=1e-8 / 45)
     habits = np.array([[3.0310, .4729, .0873, .0873], [.9030, 4.2198, 1.1019, .1089], [.1673, .9505, 2.8616, .9157], [.2767, .2768, 1.3516, 2.5648]])
     np.testing.assert_allclose(found.confusions[5], habits / habits.sum(axis=1, keepdims=True), **NEAR)
+    said = found.says(np.arange(45), np.full(45, -1))                       # so does one nobody has seen
+    np.testing.assert_allclose(said, found.probs @ found.confusions[5], atol=1e-12)
     assert len(found.trace.values) == 89 and (found.codes != best()).sum() == 1
     fixed = fit("hds", full, GIVEN, learn_prior=False, tol=TOTAL, iterations=300)
     assert fixed.trace.values[-1] == pytest.approx(-247.489144, abs=6e-7)
