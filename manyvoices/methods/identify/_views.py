@@ -25,7 +25,7 @@ from ...kernels.em import tell
 
 CELLS = 4_000_000  # numbers in one table of a block
 VIEWS, FOLDS, ROUNDS, TRUST = 2, 20, 8, 4
-KRYLOV = 24
+KRYLOV = 12
 LEAST = 0.02  # what a worker's answer weighs at least
 FEW = 5.0  # answers' worth of the usual slope that everybody starts with
 SHY = 20.0  # answers' worth by which the residuals of those who said little are held back
@@ -62,8 +62,8 @@ class Block:
 
     def at(self, table: np.ndarray, of: np.ndarray | None = None) -> np.ndarray:
         """Inner product of y with the unit's row of a table [u, D], or with row of[u] of another: [u]."""
-        unit = np.arange(len(self.worker)) if of is None else of
-        found = self.y * table[self.of_rows(unit), self.column]
+        unit = np.arange(len(self.worker), dtype=np.int32) if of is None else of
+        found = self.y * table.ravel().take(self.of_rows(unit).astype(np.int64) * self.width + self.column)
         return found if self.row is None else np.add.reduceat(found, self.rows[:-1]) if len(found) else found
 
     def by_worker(self, x: np.ndarray) -> np.ndarray:
@@ -149,15 +149,15 @@ class Voice:
 
     def without(self, b: Block) -> np.ndarray:
         """The consensus each unit is compared with: [u, D]."""
-        found = self.votes[b.task]
+        found = self.votes.take(b.task, axis=0)
         found -= b.own(self.weight)
         found *= self.over[:, None]
         return found
 
 
 def voice(b: Block, weight: np.ndarray) -> Voice:
-    own = weight[b.worker]
-    left = b.by_task(own)[b.task] - own
+    own = weight.take(b.worker)
+    left = b.by_task(own).take(b.task) - own
     held = left > 1e-9
     return Voice(b.tally(own), own, held.astype(float), np.where(held, 1 / np.where(held, left, 1.0), 0.0))
 
@@ -228,9 +228,9 @@ class Along:
 def residuals(b: Block, v: Voice, slope: np.ndarray, offset: np.ndarray) -> np.ndarray:
     """[u, D]; 0 where there is nobody to compare with."""
     found = v.without(b)
-    found *= -slope[b.worker][:, None]
+    found *= -slope.take(b.worker)[:, None]
     found += b.own(v.held)
-    found -= offset[b.worker] * v.held[:, None]
+    found -= offset.take(b.worker, axis=0) * v.held[:, None]
     return found
 
 
@@ -245,8 +245,8 @@ def norms(shard: Shard, params: Looked) -> Norms:
 
 def view(b: Block, v: Voice, x: np.ndarray, slope: np.ndarray, offset: np.ndarray) -> np.ndarray:
     """Sum over workers of x times residual, without making the residuals: [t, D]."""
-    own = x[b.worker] * v.held
-    led = own * slope[b.worker] * v.over
+    own = x.take(b.worker) * v.held
+    led = own * slope.take(b.worker) * v.over
     found = b.tally(own + led * v.weight)
     found -= b.met(own) @ offset
     found -= v.votes * b.by_task(led)[:, None]
@@ -261,11 +261,11 @@ def along(shard: Shard, params: Looked) -> Along:
         for f in np.unique(params.fold):
             v = voice(b, params.weight[:, f])
             slope, offset = params.slope[:, f], params.offset[:, f]
-            led, met = slope[b.worker] * v.over, b.met(v.held).T
+            led, met = slope.take(b.worker) * v.over, b.met(v.held).T
             for c in np.flatnonzero(params.fold == f):
                 s = view(b, v, params.x[:, c], slope, offset)
                 said = b.at(s, b.task) * v.held
-                led_to = np.einsum("tk,tk->t", v.votes, s)[b.task]
+                led_to = np.einsum("tk,tk->t", v.votes, s).take(b.task)
                 found.y[:, c] += b.by_worker(said * (1 + led * v.weight) - led * led_to)
                 found.y[:, c] -= np.einsum("wk,wk->w", offset, met @ s)
                 found.square[:, c] += met @ np.einsum("tk,tk->t", s, s)
@@ -329,7 +329,7 @@ def leading(answers: Answers, looked: Looked, scale: np.ndarray, start: np.ndarr
     basis = np.stack(q[:steps], axis=2)  # [W, F, steps]
     for f in range(F):
         off = np.array([b[f] for b in beside[: steps - 1]])
-        values, vectors = np.linalg.eigh(np.diag([d[f] for d in diagonal]) + np.diag(off, 1) + np.diag(off, -1))
+        _, vectors = np.linalg.eigh(np.diag([d[f] for d in diagonal]) + np.diag(off, 1) + np.diag(off, -1))
         for j in range(min(VIEWS, steps)):
             found[:, f, j] = np.einsum("ws,s->w", basis[:, f], vectors[:, -1 - j])
     return found
@@ -410,7 +410,7 @@ def company(shard: Shard, params: Asked) -> Company:
     W = len(params.weight)
     found = Company(np.zeros(W), np.zeros((W, shard.classes if params.scaling is None else 1)), np.zeros(W))
     for b in blocks(shard, params.scaling):
-        shared = (np.diff(b.start)[b.task] > 1).astype(float)
+        shared = (np.diff(b.start).take(b.task) > 1).astype(float)
         own = b.own(shared)
         found.n += b.by_worker(shared)
         found.said += b.sums(own, shared)
@@ -434,8 +434,8 @@ def beside(shard: Shard, params: Judged) -> Beside:
             tables = [consensus]
             for c in np.flatnonzero(params.fold == f):
                 s = view(b, outside, params.x[:, c], params.slope[:, f], params.offset[:, f])
-                tables.append(s[b.task] - params.x[b.worker, c][:, None] * r)
-            chosen = (mine == f) * (np.diff(b.start)[b.task] > 1).astype(float)
+                tables.append(s.take(b.task, axis=0) - params.x[b.worker, c][:, None] * r)
+            chosen = (mine == f) * (np.diff(b.start).take(b.task) > 1).astype(float)
             shares = params.shares[b.worker]
             for j, z in enumerate(tables):
                 found.together[:, j] += b.by_worker(b.at(z) * chosen)

@@ -106,7 +106,7 @@ def verdicts(found: Found, seen: np.ndarray) -> list[str]:
     for w in np.flatnonzero(~seen):
         said[w] = f"no information seen in {int(n[w])} answers" + ("" if found.varied[w] else ", all the same")
     for w in np.flatnonzero(n < NEEDED):
-        said[w] = f"undecided ({int(n[w])} answer{'s' * (n[w] != 1)}; {NEEDED} are needed)"
+        said[w] = f"undecided ({int(n[w])} answer{'s' if n[w] != 1 else ''}; {NEEDED} are needed)"
     return list(said)
 
 
