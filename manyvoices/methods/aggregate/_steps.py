@@ -85,9 +85,10 @@ def squares(shard: Shard, params: Slopes) -> Squares:
     probs = posterior(shard, params.log_tables)[0]
 
     def slope(table: np.ndarray) -> np.ndarray:
-        return np.einsum(
-            "ng,ng->n", shard.of_task(probs), table.reshape(-1, len(GRID)).take(shard.said.indices, axis=0)
-        )
+        found, columns = np.zeros(len(shard.worker)), table.reshape(-1, len(GRID)).T
+        for belief, column in zip(probs.T, columns, strict=True):  # point by point: never answers x points
+            found += shard.of_task(belief) * column[shard.said.indices]
+        return found
 
     noise, bias = slope(params.noise), slope(params.bias)
     return Squares(shard.per_worker(noise**2), shard.per_worker(bias**2), shard.per_worker(noise * bias))
