@@ -235,9 +235,10 @@ def residuals(b: Block, v: Voice, slope: np.ndarray, offset: np.ndarray) -> np.n
 
 
 def norms(shard: Shard, params: Looked) -> Norms:
-    found = np.zeros(params.weight.shape)
+    W, F = params.weight.shape
+    found = np.zeros((W, F))
     for b in blocks(shard, params.scaling):
-        for f in range(found.shape[1]):
+        for f in range(F):
             r = residuals(b, voice(b, params.weight[:, f]), params.slope[:, f], params.offset[:, f])
             found[:, f] += b.by_worker(np.einsum("uk,uk->u", r, r))
     return Norms(found)
@@ -421,7 +422,8 @@ def company(shard: Shard, params: Asked) -> Company:
 def beside(shard: Shard, params: Judged) -> Beside:
     W, K = len(params.own), shard.classes if params.scaling is None else 0
     D = K or 1
-    found = Beside(*(np.zeros((W, 1 + VIEWS, *more)) for more in ((), (D,), (D,), ())), None)
+    V = 1 + VIEWS
+    found = Beside(np.zeros((W, V)), np.zeros((W, V, D)), np.zeros((W, V, D)), np.zeros((W, V)), None)
     table = np.zeros(W * K * K)
     for b in blocks(shard, params.scaling):
         mine = params.own[b.worker]

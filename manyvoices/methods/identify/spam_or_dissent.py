@@ -45,6 +45,7 @@ AGREES = "agrees with the others"
 PARTLY = "agrees with the others, with a consistent view of their own on some tasks"
 OWN = "a consistent view of their own"
 ALONE = "not defined because nobody else answered a task of this worker"
+STILL = "not defined because the others say the same about every task of this worker"
 SAME = "no interval: all answers are the same"
 
 
@@ -54,6 +55,7 @@ class Found:
 
     n: np.ndarray  # answers to tasks that others answer too
     varied: np.ndarray  # whether they differ at all
+    moving: np.ndarray  # whether what they are compared with differs from task to task
     z: np.ndarray  # from permuted answers, 0 where nothing can differ
     tests: np.ndarray  # [W, m] log of the probability of as much by chance, each
     z_all: np.ndarray  # the same for the most surprising, as a normal deviate
@@ -82,7 +84,7 @@ def spam_or_dissent(answers: Answers, *, parts: bool = False, seed: int = 0) -> 
     value = deviate(found, found.z_all)
     low, high = around(found, value)
     seen = found.varied & (low > 0)
-    why = [(found.n < 1, ALONE)]
+    why = [(found.n < 1, ALONE), ((found.n > 1) & ~found.moving, STILL)]
     rows = [
         _rows.of_workers(answers, "spam_or_dissent", value, low, high, verdicts(found, seen), why, n=found.n),
         agreement(answers, found, why),
@@ -140,8 +142,8 @@ def agreement(answers: Answers, found: Found, why: list) -> Scores:
     n = np.maximum(found.n, 1)
     if found.table is None:
         value = np.where(found.varied, found.correlation, 0.0)
-        error = np.maximum(1 - value**2, 0) / np.sqrt(np.maximum(n - 1, 1))
-        notes = np.where(found.varied, "correlation with the others' consensus", SAME).astype(object)
+        error = np.where(found.varied, np.maximum(1 - value**2, 0) / np.sqrt(np.maximum(n - 1, 1)), 0.0)
+        notes = np.full(len(n), "correlation with the others' consensus", object)
     else:
         value, error, same, chance = kappa(found.table)
         alike = chance >= 1 - 1e-12
@@ -152,7 +154,8 @@ def agreement(answers: Answers, found: Found, why: list) -> Scores:
             ],
             object,
         )
-        why = [*why, (alike & (found.n > 0), "not defined because worker and others always say one and the same class")]
+        why = [*why, (alike, "not defined because worker and others always say one and the same class")]
+    notes[error <= 1e-12] += "; no interval: no task differs from the others"
     error = np.where(error > 1e-12, error, np.nan)
     low, high = np.maximum(value - REACH * error, -1), np.minimum(value + REACH * error, 1)
     return _rows.of_workers(answers, "spam_or_dissent.agreement", value, low, high, list(notes), why, n=found.n)
@@ -202,6 +205,7 @@ def compared(answers: Answers, seed: int) -> Found:
     return Found(
         n=np.rint(n).astype(np.int64),
         varied=spread > 1e-9 * np.maximum(n, 1),
+        moving=(centred.sum(axis=2) > 1e-12).any(axis=1),
         z=z,
         tests=tests,
         z_all=surprise(tests),
