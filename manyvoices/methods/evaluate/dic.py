@@ -7,10 +7,11 @@
     dic_relative = dic_absolute / |mean of M|
 
 M counts tasks that both answered. M' counts the same tasks, or with `mask=all_preds` every task for which both have a
-prediction. Pairs without such a task are left out. Where kappa is not defined (chance alone gives full agreement) it
+prediction. Pairs without such a task are left out, as are those with fewer than `min_common`: the kappa of two or three
+tasks is mostly noise. Where kappa is not defined (chance alone gives full agreement) it
 is 1 for equal answers and else 0, which the note counts. 0 is perfect. Predictions must name workers: one prediction
 for everybody has M' = 1 everywhere. Noise can only raise the value, so the intervals are reflected; they come from
-tasks drawn again.
+tasks drawn again, and are left out where most pairs have fewer than 10 common tasks.
 
 Family: workers
 Needs: answers, workers, classes, own
@@ -25,17 +26,24 @@ from typing import Literal
 
 import numpy as np
 
+from ...core.errors import BadCall
 from ...core.scored import Pairs, Scored
 from ...core.scores import Scores, one
 from ._sums import check, drawn, remarks, several, undefined
 from ._workers import nobody, voices
 
+ENOUGH = 10  # common tasks of the middle pair: with fewer, pairs vanish while tasks are drawn again
 NAMES = ("dic", "dic_rms", "dic_absolute", "dic_relative")
 MOST = 20_000_000  # pairs of answers about the same task
 
 
 def dic(
-    scored: Scored, *, mask: Literal["common", "all_preds"] = "common", bootstrap: int = 1000, seed: int = 0
+    scored: Scored,
+    *,
+    mask: Literal["common", "all_preds"] = "common",
+    min_common: int = 1,
+    bootstrap: int = 1000,
+    seed: int = 0,
 ) -> Scores:
     """Compare kappas of all pairs of workers.
 
@@ -43,12 +51,16 @@ def dic(
     ----------
     mask
         Predictions count where both workers answered, or wherever both have a prediction.
+    min_common
+        Only pairs of workers who both answered at least this many tasks.
     bootstrap
         How often tasks are drawn again for the interval; 0 for none.
     seed
         For these draws.
     """
     check(bootstrap, seed)
+    if min_common < 1:
+        raise BadCall(f"min_common is {min_common}; expected 1 or more")
     if why := undefined(scored, classes=True, order=True):
         return one(NAMES[0], why)
     given = voices(scored) if scored.own else nobody("not defined because the predictions name no workers")
@@ -60,11 +72,17 @@ def dic(
     if size > MOST:
         return one(NAMES[0], f"not defined because {size} pairs of answers about the same task are too many")
     said, guess = met(answers, answers.said), met(others, others.guess)
-    common = np.intersect1d(said.key, guess.key)
+    together = np.bincount(said.pair, minlength=len(said.key))
+    common = np.intersect1d(said.key[together >= min_common], guess.key)
     if not len(common):
-        return one(NAMES[0], "not defined because no two workers have a task in common")
+        few = "a task" if min_common == 1 else f"{min_common} tasks"
+        return one(NAMES[0], f"not defined because no two workers have {few} in common")
+    usual = float(np.median(together[np.isin(said.key, common)]))
     both = Matrices(said.of(common), guess.of(common))
-    found = drawn(both, len(scored), 4 * (len(both.said.task) + len(both.guess.task)), bootstrap, seed, True)
+    rows = 4 * (len(both.said.task) + len(both.guess.task))
+    found = drawn(both, len(scored), rows, bootstrap if usual >= ENOUGH else 0, seed, True)
+    if bootstrap and usual < ENOUGH:
+        found = (*found[:3], [f"no interval: half of the pairs have {usual:g} common tasks or fewer"] * len(NAMES))
     return several(NAMES, found, len(common), notes(given.note, both, len(scored), len(common)))
 
 

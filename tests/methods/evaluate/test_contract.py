@@ -266,7 +266,7 @@ def test_any_small_table(name, scale, own, data):
 def options():
     other = {"against": "answers", "within": 1.0, "top": 2, "abstained": "left_out", "present_only": True, "floor": .4, "form": "half",
              "bins": 4, "smoothing": 1.0, "epsilon": .1, "root": True, "kind": "spearman", "error": "zero_one", "missing_as_correct": True,
-             "min_answers": 33, "average": "macro", "mask": "all_preds", "compat": False, "span": 10.0}
+             "min_answers": 33, "average": "macro", "mask": "all_preds", "min_common": 15, "compat": False, "span": 10.0}
     for name in NAMES:
         for option in registry.about("evaluate", name).options:
             if option.name not in ("bootstrap", "seed"):
@@ -294,7 +294,7 @@ def test_every_option_does_something(name, option, given_):
 
 @pytest.mark.parametrize("name, option, given_", [
     ("ece", "bins", 0), ("log_loss", "floor", 0.0), ("cross_entropy", "floor", 1.0), ("kl", "epsilon", -1.0), ("manhattan", "smoothing", -1.0),
-    ("accuracy", "top", 0), ("accuracy", "within", -1.0), ("worker_error", "min_answers", 0), ("lewidi2025", "span", 0.0),
+    ("accuracy", "top", 0), ("accuracy", "within", -1.0), ("worker_error", "min_answers", 0), ("dic", "min_common", 0), ("lewidi2025", "span", 0.0),
     ("accuracy", "against", "nobody"), ("brier", "form", "none")])
 def test_wrong_options(name, option, given_):
     base = crowd(0)

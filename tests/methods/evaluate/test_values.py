@@ -105,6 +105,14 @@ def test_dic_by_loop(mask):
     assert found.n[0] == 15
 
 
+def test_dic_says_when_pairs_have_little_in_common():
+    base = crowd(3, tasks=40, workers=20, share=.2)
+    found = evaluated(table(base, own=True), dataset(base), "dic")
+    assert np.isnan(found.low).all() and "no interval: half of the pairs have 2 common tasks or fewer" in found.note[0]
+    few = evaluated(table(base, own=True), dataset(base), "dic", min_common=40)
+    assert few.note[0] == "not defined because no two workers have 40 tasks in common"
+
+
 def test_dic_where_kappa_is_not_defined():
     """Constant answers: 1 for equal ones, else 0, and the note counts them."""
     base = small([(t, w, 0) for t in range(4) for w in range(2)], tasks=4, workers=2)
