@@ -65,7 +65,7 @@ def test_a_table_on_stdout(cli):
 
 def test_all_that_apply(cli):
     done = cli("identify", "data", "-o", "scores.csv")
-    scores = {row["score"] for row in csv.DictReader(Path("scores.csv").open())}
+    scores = {row["score"] for row in csv.DictReader(io.StringIO(Path("scores.csv").read_text()))}
     assert done.code == 0 and done.out == ""
     assert {"accuracy", "another_vote", "difficulty", "drift", "entropy", "margin", "skill", "spam_score", "speed", "trace", "twothird"} <= scores
     assert "accuracy: 6 rows of worker, median" in done.err and "  highest  w" in done.err
@@ -91,7 +91,7 @@ def test_a_label_table_of_our_own(cli):
     method = cli("identify", "bare.csv", "-s", "trace", "--consensus", "ds")
     assert table.code == folder.code == 0 and {row["note"] for row in table.rows} == {"against the labels given"}
     assert folder.out == method.out
-    tables = list(csv.DictReader(Path("fit/confusions.csv").open()))
+    tables = list(csv.DictReader(io.StringIO(Path("fit/confusions.csv").read_text())))
     for row in method.rows:
         assert float(row["value"]) == pytest.approx(sum(float(c["prob"]) for c in tables if c["worker"] == row["name"] and c["truth"] == c["label"]))
 

@@ -11,6 +11,7 @@ import manyvoices as mv
 from manyvoices import identification, scoring
 from manyvoices.core import registry
 from manyvoices.core.errors import BadCall, BadInput, Unknown
+from manyvoices.core.names import Names
 from manyvoices.identification import identified
 
 from .cases import dataset, fit, of_rows, same_bits
@@ -109,7 +110,6 @@ def test_a_fit_of_other_answers():
     base = crowd(1, tasks=60)
     data = dataset(base)
     half = mv.aggregate(data.answers.take(base.task < 30), "bcc")
-    from manyvoices.core.names import Names
     other = replace(half, workers=Names.numbered(9))
     found = identified(data, "accuracy", consensus=other)
     assert set(found.note) == {"against the labels given"}

@@ -1,13 +1,17 @@
 """The values: worked examples, slow versions with loops, and whether the intervals hold what they claim to."""
 
+import sys
+from dataclasses import replace
 from math import comb, log
 
 import numpy as np
+import polars as pl
 import pytest
 from crowds import crowd
 from references import spam_score as slow_spam_score
 
 import manyvoices as mv
+from manyvoices.core import registry
 from manyvoices.core.answers import Answers
 from manyvoices.core.names import Names
 from manyvoices.identification import identified
@@ -35,6 +39,11 @@ def coded(task, worker, label, tasks, workers, classes):
     interval = classes == 0
     return Answers.from_codes(task, worker, label, tasks=Names.numbered(tasks), workers=Names.numbered(workers),
                               classes=Names.numbered(classes), scale="interval" if interval else "nominal")
+
+
+def file_of(name):
+    registry.find("identify", name)
+    return sys.modules[f"manyvoices.methods.identify.{name}"]
 
 
 def holds(found, truth) -> float:
@@ -91,6 +100,30 @@ def test_intervals_of_the_tables_hold(classes, n, informed):
     found = identified(answers, "trace,spam_score", consensus=truth)
     assert holds(found.where(np.arange(2 * W) < W), np.einsum("wkk->w", tables)) > .88
     assert holds(found.where(np.arange(2 * W) >= W), slow_spam_score(tables, 0, 0, tables.shape[1])["score"]) > .85
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_moments_of_the_spam_score(classes):
+    """Of Dirichlet rows, against draws of them."""
+    rng = np.random.default_rng(classes)
+    counts = rng.multinomial(60, np.full(classes, 1 / classes), size=(1, classes)).astype(float)      # nothing but chance
+    mean, excess, variance = file_of("spam_score").chance(counts)
+    rows = np.stack([rng.dirichlet(counts[0, k] + 1 / classes, 200_000) for k in range(classes)], axis=1)
+    drawn = file_of("spam_score").apart(rows)
+    centre = (counts + 1 / classes) / (counts + 1 / classes).sum(axis=2, keepdims=True)
+    assert mean[0] == pytest.approx(drawn.mean(), rel=.01)
+    assert mean[0] - excess[0] == pytest.approx(slow_spam_score(centre, 0, 0, classes)["score"][0])
+    assert variance[0] == pytest.approx(drawn.var(), rel=.1)                   # exact for normal rows
+
+
+def test_chance_is_taken_off_the_spam_score():
+    truth = np.arange(40) % 2
+    answers = coded(np.arange(40), np.zeros(40, int), (truth + (np.arange(40) % 5 == 0)) % 2, 40, 1, 2)
+    found = identified(answers, "spam_score", consensus=truth)
+    counts = np.zeros((1, 2, 2))
+    np.add.at(counts, (0, truth, answers.rows()[2]), 1)
+    _, excess, variance = file_of("spam_score").chance(counts)
+    assert found.value[0] == pytest.approx(.6**2) and found.low[0] == pytest.approx(.36 - excess[0] - 1.959964 * variance[0] ** .5)
 
 
 def test_spam_score_of_many_classes_and_few_answers_has_no_interval():
@@ -195,7 +228,6 @@ def test_truth_outside_the_classes_is_nobodys_answer():
     base = crowd(3, tasks=50)
     data = dataset(base, truth=True)
     items = data.items
-    from dataclasses import replace
     odd = replace(data, items=type(items)(items.ids, Names.ordered(["7", "8", "9"]), items.truth, None, None, None))
     found = identified(odd, "accuracy")
     assert (found.value == 0).all() and (found.high > 0).all()
@@ -214,9 +246,7 @@ def test_entropy_by_hand():
 @pytest.mark.parametrize("counts", [(3, 0, 1), (0, 0, 7), (2, 2, 2), (40, 10, 1)])
 @pytest.mark.parametrize("prior", [1 / 3, 1.0])
 def test_moments_of_the_entropy(counts, prior):
-    from manyvoices.methods.identify import entropy  # noqa: F401  (loads the file)
-    import sys
-    mean, variance = sys.modules["manyvoices.methods.identify.entropy"].moments(np.array([counts]), prior)
+    mean, variance = file_of("entropy").moments(np.array([counts]), prior)
     p = np.random.default_rng(0).dirichlet(np.array(counts) + prior, 200_000)
     drawn = -(p * np.log(np.maximum(p, 1e-300))).sum(axis=1)
     assert mean[0] == pytest.approx(drawn.mean(), abs=.004) and variance[0] == pytest.approx(drawn.var(), rel=.03)
@@ -233,7 +263,7 @@ def test_the_entropy_interval_holds(classes, n, spread):
 
 def test_two_thirds_by_hand():
     rows = [(0, w, 0) for w in range(3)] + [(1, 0, 0), (1, 1, 0), (1, 2, 1), (2, 0, 0), (2, 1, 1)]
-    made, data = of_rows(rows + [(3, 0, 1)], "nominal", tasks=4)
+    made, data = of_rows([*rows, (3, 0, 1)], "nominal", tasks=4)
     found = fit("twothird", data, made)
     np.testing.assert_allclose(found.value, [1, 2 / 3, .5, 1])
     assert found.note == ["agreed", "agreed", "less than two thirds agree", "one answer only, two are needed"]
@@ -351,9 +381,7 @@ def test_the_bias_interval_holds(per):
 
 def timed(seconds, rows=None, when=None):
     """Ten tasks, each answered by all of four workers, in these seconds [10, 4]."""
-    import polars as pl
-    made, data = of_rows(rows or [(t, w, t % 2) for t in range(10) for w in range(4)], "nominal", tasks=10, workers=4)
-    from dataclasses import replace
+    _, data = of_rows(rows or [(t, w, t % 2) for t in range(10) for w in range(4)], "nominal", tasks=10, workers=4)
     columns = {"seconds": np.ravel(seconds)} | ({} if when is None else {"when": when})
     return replace(data, notes=pl.DataFrame(columns))
 
@@ -379,9 +407,7 @@ def test_times_that_are_missing_negative_or_zero():
 
 
 def test_the_median_interval_is_exact():
-    from manyvoices.methods.identify import speed  # noqa: F401
-    import sys
-    middles = sys.modules["manyvoices.methods.identify.speed"].middles
+    middles = file_of("speed").middles
     for n in (5, 6, 7, 20, 101):
         value, low, high = middles(np.zeros(n, int), np.random.default_rng(0).permutation(n).astype(float), np.array([n]))
         assert value[0] == (n - 1) / 2
@@ -397,8 +423,6 @@ def test_the_median_interval_is_exact():
 
 def drifting(seed, fall, n=120, W=20):
     """Workers whose accuracy goes from .9 down by `fall`, among steady ones; the truth is known."""
-    import polars as pl
-    from dataclasses import replace
     rng = np.random.default_rng(seed)
     base = crowd(0, tasks=n, workers=W, classes=2)
     task, worker = np.repeat(np.arange(n), W), np.tile(np.arange(W), n)
@@ -419,6 +443,26 @@ def test_drift_holds_the_fall(fall):
     assert small < .1 if fall == 0 else small > .6
     others = [identified(drifting(seed, fall), "drift", consensus="bcc") for seed in range(6)]
     assert np.mean([holds(f, -fall) for f in others]) > .88
+
+
+def test_places_in_a_workers_own_time():
+    when = np.array([5, 1, 1, 9, np.nan, 3, 2, 2, 2.5])
+    worker = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1])
+    place, moments = file_of("drift").places(worker, when, 3)
+    np.testing.assert_allclose(place, [2 / 3, 1 / 6, 1 / 6, 1, np.nan, 1, 1 / 6, 1 / 6, 2 / 3])
+    assert moments.tolist() == [3, 3, 0]
+
+
+def test_lines_are_weighted_least_squares():
+    rng = np.random.default_rng(0)
+    y, weight, u = rng.random(50), rng.uniform(.2, 1, 50), rng.random(50)
+    slope, error, df = file_of("drift").lines(np.zeros(50, int), y, weight, u, 1)
+    X, v = np.stack([weight, weight * u], axis=1) / np.sqrt(weight)[:, None], y / np.sqrt(weight)
+    bread = np.linalg.inv(X.T @ X)
+    beta = bread @ X.T @ v
+    rest = (v - X @ beta) / (1 - np.einsum("ni,ij,nj->n", X, bread, X))
+    assert slope[0] == pytest.approx(beta[1]) and df[0] == 48
+    assert error[0] == pytest.approx(np.sqrt((bread @ (X.T * rest**2) @ X @ bread)[1, 1]))
 
 
 def test_drift_needs_time():
