@@ -47,11 +47,13 @@ def run(
             suite,
             (p.stem for p in (BENCHMARKS / "suites").glob("*.toml")),
         )
-    cells = [
-        cell for cell in tomllib.loads(path.read_text(encoding="utf-8"))["cell"] if only is None or only in cell["name"]
-    ]
+    cells = [cell for cell in cells_of(path) if only is None or only in cell["name"]]
     if not cells:
         raise BadCall(f"no cell of {path} has {only!r} in its name")
+    if not (BENCHMARKS / "answers.py").is_file():
+        raise ManyVoicesError(
+            f"{BENCHMARKS}/answers.py makes the answers to measure on: run bench in a clone of manyvoices"
+        )
     out = out or BENCHMARKS / "results" / f"{path.stem}.jsonl"
     about = {"machine": machine(), "commit": commit(), "when": time.strftime("%Y-%m-%d"), "manyvoices": __version__}
     rows = []
@@ -64,6 +66,21 @@ def run(
     page = put_text(out.with_suffix(".md"), table(rows))
     say(f"wrote {out} and {page}")
     return rows
+
+
+def cells_of(path: Path) -> list[dict[str, Any]]:
+    """The cells of a suite, each with what every cell has."""
+    try:
+        cells = tomllib.loads(path.read_text(encoding="utf-8")).get("cell")
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"broken TOML: {error}", file=path, expected="[[cell]] tables") from None
+    if not isinstance(cells, list) or not cells:
+        raise BadInput("no cells", file=path, expected="[[cell]] tables")
+    for number, cell in enumerate(cells, 1):
+        for name in ("name", "who"):
+            if not isinstance(cell, dict) or not isinstance(cell.get(name), str):
+                raise BadInput(f"cell {number} has no {name}", file=path, expected="name and who in every [[cell]]")
+    return cells
 
 
 def measured(cell: dict[str, Any], folder: Path, limit: float) -> dict[str, Any]:

@@ -361,6 +361,21 @@ def test_an_option_of_nought_is_recorded(cli):
     assert manifest["options"]["smoothing"] == 0 and manifest["seed"] == 0
 
 
+@pytest.mark.parametrize("text, says", [("x = [", "broken TOML"), ("x = 1", "no cells"), ("cell = 3", "no cells"), ("[[cell]]\nwho = 'a'", "has no name"),
+                                        ("[[cell]]\nname = 'a'", "has no who"), ("cell = [3]", "has no name")])
+def test_a_broken_suite(cli, text, says):
+    write("suite.toml", text)
+    done = cli("bench", "suite.toml")
+    assert done.code == 3 and says in done.err and len(done.err.splitlines()) == 1 and not Path("benchmarks").exists()
+
+
+def test_a_suite_is_measured_in_a_clone(cli):
+    write("suite.toml", "[[cell]]\nname = 'a'\nwho = 'manyvoices'\nmethod = 'mv'\nanswers = 10\n")
+    done = cli("bench", "suite.toml")
+    assert done.code == 1 and "clone" in done.err
+    assert cli("bench", "suite.toml", "--limit", "-1").code == 2
+
+
 def test_quiet(cli):
     done = cli("aggregate", "answers.csv", "-s", "mv", "-q")
     assert done.err == "" and done.rows
