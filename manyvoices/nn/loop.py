@@ -163,10 +163,10 @@ def optimizer_of(model: nn.Module, how: Training) -> torch.optim.Optimizer:
             return torch.optim.SGD(sets, momentum=how.momentum)
         case "adam":
             return torch.optim.Adam(sets)
-        case "adamw":
-            return torch.optim.AdamW(sets)
-        case _:
+        case "radam":
             return torch.optim.RAdam(sets)
+        case _:
+            return torch.optim.AdamW(sets)
 
 
 def rates(how: Training) -> Callable[[int], float]:

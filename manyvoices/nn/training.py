@@ -31,7 +31,7 @@ class Training:
     layer_decay
         Each layer of the encoder below has its learning rate multiplied by this, with --finetune.
     optimizer
-        Which optimiser: radam, adam, adamw or sgd.
+        Which optimiser: adamw, adam, radam or sgd.
     decay
         Weight decay of the network; the workers' parameters have none.
     momentum
@@ -68,12 +68,12 @@ class Training:
 
     encoder: str = "auto"
     finetune: bool = False
-    epochs: int = 20
+    epochs: int = 30
     batch: int = 64
     lr: float = 0.001
     encoder_lr: float = 0.00005
     layer_decay: float = 0.9
-    optimizer: Literal["radam", "adam", "adamw", "sgd"] = "radam"
+    optimizer: Literal["adamw", "adam", "radam", "sgd"] = "adamw"
     decay: float = 0.0001
     momentum: float = 0.9
     scheduler: Literal["cosine", "multistep", "constant"] = "cosine"

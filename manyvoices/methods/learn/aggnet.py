@@ -20,6 +20,7 @@ import torch
 from ...core.answers import Answers
 from ...core.errors import BadCall
 from ...core.items import Items
+from ...nn.beliefs import Said
 from ...nn.lesson import Lesson, cross_entropy, soft_labels
 from ...nn.model import Learned
 from ...nn.nets import Crowd, through
@@ -37,50 +38,29 @@ class AggNet(Crowd):
         return through(seen.log_probs[at], self.log_tables[worker])
 
 
-class Beliefs:
-    """The E and M steps over the training items; `target` is what the network learns from, a row an item."""
+class Loop:
+    """EM around the network: `target` is what it learns from, a row an item."""
 
     def __init__(self, lesson: Lesson, model: AggNet, smoothing: float):
         self.lesson, self.model, self.smoothing = lesson, model, smoothing
-        votes, K = lesson.votes, len(lesson.classes)
-        place, self.at = votes.about(lesson.rows)
-        self.label, self.worker = votes.label[place], votes.worker[place]
-        self.weight = votes.weight[place].astype(float)
-        share = np.bincount(self.at * K + self.label, self.weight, minlength=len(lesson.rows) * K).reshape(-1, K)
-        self.target = np.zeros((len(votes.n), K), np.float32)
-        self.keep(share / share.sum(axis=1, keepdims=True))
+        self.said = Said.about(lesson.votes, lesson.rows, len(lesson.workers), len(lesson.classes))
+        self.target = np.zeros((len(lesson.votes.n), len(lesson.classes)), np.float32)
+        self.keep(self.said.shares())
 
     def keep(self, beliefs: np.ndarray) -> None:
-        self.beliefs = beliefs
         self.target[self.lesson.rows] = beliefs
-        self.model.log_tables.copy_(torch.from_numpy(np.log(self.tables())))
-
-    def tables(self) -> np.ndarray:
-        """M step: [W, K, K]."""
-        W, K = len(self.lesson.workers), len(self.lesson.classes)
-        cell = self.worker * K + self.label
-        said = [np.bincount(cell, self.weight * self.beliefs[self.at, k], minlength=W * K) for k in range(K)]
-        counts = np.stack(said, axis=1).reshape(W, K, K).transpose(0, 2, 1) + self.smoothing  # [W, truth, said]
-        total = counts.sum(axis=2, keepdims=True)
-        return np.maximum(np.where(total > 0, counts / np.where(total > 0, total, 1), 1 / K), 1e-10)
+        self.model.log_tables.copy_(torch.from_numpy(np.log(self.said.tables(beliefs, self.smoothing))))
 
     def update(self) -> None:
         """E step with what the network says now, then the M step."""
         self.model.eval()
-        log_tables = self.model.log_tables.double().cpu().numpy()
         with torch.no_grad():
             prior = [
                 self.model.truth(batch.x).double().cpu().numpy()
                 for batch in self.lesson.batches(self.lesson.rows).in_order()
             ]
-        score = np.concatenate(prior)
-        for k in range(score.shape[1]):
-            score[:, k] += np.bincount(
-                self.at, self.weight * log_tables[self.worker, k, self.label], minlength=len(score)
-            )
-        score -= score.max(axis=1, keepdims=True)
-        beliefs = np.exp(score)
-        self.keep(beliefs / beliefs.sum(axis=1, keepdims=True))
+        beliefs, _ = self.said.beliefs(np.concatenate(prior), self.model.log_tables.double().cpu().numpy())
+        self.keep(beliefs)
 
 
 def aggnet(
@@ -101,7 +81,7 @@ def aggnet(
         raise BadCall(f"aggnet: smoothing is {smoothing}; expected 0 or more")
     lesson = Lesson.of(items, answers, training)
     model = lesson.build(AggNet)
-    em = Beliefs(lesson, model, smoothing)
+    em = Loop(lesson, model, smoothing)
 
     def between(epoch: int) -> None:
         if epoch:

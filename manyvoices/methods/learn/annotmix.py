@@ -23,6 +23,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from ...core.answers import Answers
+from ...core.errors import BadCall
 from ...core.items import Items
 from ...nn.lesson import Lesson, cross_entropy
 from ...nn.model import Learned
@@ -35,6 +36,7 @@ class AnnotMix(Crowd):
         super().__init__(net, workers, classes)
         self.alpha = alpha
         self.who, self.what = nn.Embedding(workers, 128), nn.Linear(net.width, 128)
+        nn.init.uniform_(self.who.weight, -((workers or 1) ** -0.5), (workers or 1) ** -0.5)  # as a linear layer on one-hot workers
         self.inner = nn.Sequential(nn.Dropout(0.5), nn.Linear(256, 128), nn.BatchNorm1d(128), nn.ReLU())
         self.outer = nn.Linear(128, classes * classes)
         self.outer.bias.data.copy_(torch.eye(classes).flatten() * math.log(prior * max(classes - 1, 1) / (1 - prior)))
@@ -87,5 +89,7 @@ def annotmix(
     prior
         How often workers are right at the start.
     """
+    if not 0 < prior < 1:
+        raise BadCall(f"annotmix: prior is {prior}; expected a number between 0 and 1")
     lesson = Lesson.of(items, answers, training)
     return lesson.learn(lesson.build(AnnotMix, alpha=alpha, prior=prior), loss, score=cross_entropy)

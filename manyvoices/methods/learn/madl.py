@@ -23,6 +23,7 @@ import torch
 from torch import nn
 
 from ...core.answers import Answers
+from ...core.errors import BadCall
 from ...core.items import Items
 from ...nn.lesson import Lesson, cross_entropy, likelihood
 from ...nn.model import Learned
@@ -39,6 +40,7 @@ class MaDL(Crowd):
         super().__init__(net, workers, classes)
         self.confusion, self.alike = confusion, alike
         self.who, self.what = nn.Embedding(workers, 16), nn.Linear(net.width, 16)
+        nn.init.uniform_(self.who.weight, -((workers or 1) ** -0.5), (workers or 1) ** -0.5)  # as a linear layer on one-hot workers
         self.inner = nn.Sequential(
             nn.Linear(16 * 16 + 32, 128), nn.BatchNorm1d(128), nn.ReLU(), nn.Linear(128, 16), nn.BatchNorm1d(16)
         )
@@ -101,5 +103,7 @@ def madl(
     alike
         Weigh answers by how many workers are alike.
     """
+    if not 0 < prior < 1:
+        raise BadCall(f"madl: prior is {prior}; expected a number between 0 and 1")
     lesson = Lesson.of(items, answers, training)
     return lesson.learn(lesson.build(MaDL, confusion=confusion, prior=prior, alike=alike), loss, score=cross_entropy)

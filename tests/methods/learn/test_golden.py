@@ -166,12 +166,12 @@ def test_aggnet(smoothing, first, second):
     votes = Votes(np.array([0, 2, 4, 5]), np.array(WORKER), np.array(LABEL), np.ones(5, np.float32))
     lesson = SimpleNamespace(votes=votes, rows=np.arange(3), classes=[0, 1], workers=[0, 1],
                              batches=lambda rows: SimpleNamespace(in_order=lambda: [SimpleNamespace(x=torch.zeros(3, 2))]))
-    em = file.Beliefs(lesson, model, smoothing)
+    em = file.Loop(lesson, model, smoothing)
     model.log_tables.copy_(torch.tensor(np.log(TABLES)))
     model.double()
     model.log_tables.copy_(torch.tensor(np.log(TABLES)))
     em.update()
-    assert em.beliefs[:, 0].tolist() == pytest.approx([.969231, .085714, .428571], abs=1e-6)
+    assert em.target[:, 0].tolist() == pytest.approx([.969231, .085714, .428571], abs=1e-6)
     assert model.log_tables.exp().tolist() == [pytest.approx(np.array(rows), abs=1e-5) for rows in (first, second)]
 
 
@@ -185,3 +185,23 @@ def test_annotmix_of_two_answers():
     assert float(-(z * q[0]).sum()) == pytest.approx(.614962, abs=1e-6)
     fresh = method("annotmix").AnnotMix(Given(), 1, 10)
     assert float(fresh.outer.bias[0]) == pytest.approx(4.394449, abs=1e-6)
+
+
+def test_raykar():
+    """Binary, three items with one feature and an intercept; the values are those of sensitivity and specificity."""
+    from manyvoices.nn.beliefs import Said
+
+    file = method("raykar")
+    said = Said(np.array(AT), np.array(WORKER), np.array(LABEL), np.ones(5), 3, 2, 2)
+    x, w = np.array([[1, .5], [1, -1], [1, 2]]), np.array([.2, 1])
+    rows = np.stack([-w / 2, w / 2])
+    log_p = file.log_softmax(x @ rows.T)
+    assert np.exp(log_p[:, 1]) == pytest.approx([.668188, .310026, .900250], abs=1e-6)
+    tables = np.array([[[.9, .1], [.2, .8]], [[.6, .4], [.3, .7]]])
+    beliefs, evidence = said.beliefs(log_p, np.log(tables))
+    assert beliefs[:, 1] == pytest.approx([.182840, .642514, .940454], abs=1e-6)
+    assert evidence == pytest.approx(-4.073669, abs=1e-6)
+    found = said.tables(beliefs, 1)                                       # Beta(2, 2)
+    assert found[:, 1, 1] == pytest.approx([.581348, .515282], abs=1e-6) and found[:, 0, 0] == pytest.approx([.572398, .672392], abs=1e-6)
+    _, slope = file.penalised(rows.ravel(), x, beliefs, 1.0)
+    assert -slope.reshape(2, 2)[1] == pytest.approx([-.112654, -1.494754], abs=1e-6)
