@@ -41,7 +41,7 @@ CANDIDATES = {
     "rank sum": "the sum of the ranks by the three scores",
     "peers": "how right the labels are expected to be if the mean of the methods' beliefs is true",
 }
-# the kinds of crowd on which candidates were looked at while they were thought of; the others and the real sets were not
+# the kinds of crowd (with other seeds) on which the two held-out candidates were tried first
 LOOKED_AT = ("own habits", "guessers", "two labels", "yes or no", "adversaries", "passers-by")
 
 
@@ -377,7 +377,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--kinds", help="only these kinds, separated by commas")
     given = parser.parse_args()
-    began = time.time()
+    began, at = time.time(), commit()  # of the code that is measured, whatever is committed meanwhile
     kinds = given.kinds.split(",") if given.kinds else list(KINDS)
     folder = os.environ.get("MANYVOICES_DATA", "")
     seeds = range(100, 100 + given.seeds)
@@ -397,13 +397,13 @@ def main() -> None:
             for name, runs in sets.items():
                 found[where][name] = [run.result() for run in runs]
                 print(f"{name}: {time.time() - began:.0f} s", flush=True)
-    before = json.loads(given.out.read_text())["real"] if given.out.is_file() and not found["real"] else {}
+    before = json.loads(given.out.read_text()) if given.out.is_file() and not found["real"] else {}
     everything = [crowd for sets in found.values() for crowds in sets.values() for crowd in crowds]
     fresh = [crowd for name, crowds in found["simulated"].items() if name not in LOOKED_AT for crowd in crowds]
     known = [crowd for name, crowds in found["simulated"].items() if name in LOOKED_AT for crowd in crowds]
     whole = {
         "manyvoices": mv.__version__,
-        "commit": commit(),
+        "commit": at,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "scipy": scipy.__version__,
@@ -420,8 +420,10 @@ def main() -> None:
         "all simulated": summed([crowd for crowds in found["simulated"].values() for crowd in crowds]),
         "simulated, looked at": summed(known) if known else None,
         "simulated, not looked at": summed(fresh) if fresh else None,
-        "real": {name: summed(crowds) for name, crowds in found["real"].items()} or before,
-        "all real": summed([crowd for crowds in found["real"].values() for crowd in crowds]) if found["real"] else None,
+        "real": {name: summed(crowds) for name, crowds in found["real"].items()} or before.get("real", {}),
+        "all real": summed([crowd for crowds in found["real"].values() for crowd in crowds])
+        if found["real"]
+        else before.get("all real"),
     }
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text(json.dumps(whole, indent=1) + "\n")

@@ -17,6 +17,7 @@ from manyvoices.core import registry
 HERE = Path(__file__).resolve().parent
 SPEED = Path(__file__).parent.parent / "benchmarks" / "results" / "aggregate.md"
 MEASURED = HERE.parent / "benchmarks" / "results" / "which_method.json"
+STUDY = HERE.parent / "benchmarks" / "results" / "compare.json"
 JOBS = {
     "aggregate": "One label a task from everybody's answers: `manyvoices aggregate DATA -s METHOD`.",
     "read": "Formats that are read: `--from FORMAT` forces one, otherwise the content decides.",
@@ -51,6 +52,14 @@ def pages() -> dict[Path, str]:
     measured = json.loads(MEASURED.read_text(encoding="utf-8"))
     which = HERE / "which-method.md"
     found[which] = filled(which, simulated=simulated_tables(measured), real=real_table(measured))
+    comparing, study = HERE / "comparing.md", json.loads(STUDY.read_text(encoding="utf-8"))
+    found[comparing] = filled(
+        comparing,
+        study=study_line(study),
+        correlation=correlation_table(study),
+        gain=gain_table(study),
+        candidates=candidates_table(study),
+    )
     readme = HERE.parent / "README.md"
     found[readme] = filled(readme, accuracy=real_table(measured), results=SPEED.read_text(encoding="utf-8"))
     return found
@@ -210,6 +219,86 @@ def real_table(measured: dict) -> str:
             + " |"
         )
     return "\n".join(lines) + "\n"
+
+
+# what the scores of compare are worth ----------------------------------------------------------------------------------------
+
+
+def study_line(study: dict) -> str:
+    crowds = study["all simulated"]["crowds"] + sum(found["crowds"] for found in study["real"].values())
+    return (
+        f"{crowds} crowds: {study['seeds']} of each simulated kind, the rest parts of {len(study['real'])} real sets. "
+        f"manyvoices {study['manyvoices']}, {study['date']}; methods {', '.join(study['methods'])}.\n"
+    )
+
+
+def study_rows(study: dict) -> list[tuple[str, dict]]:
+    """Name and result of each line: simulated kinds, all of them, real sets, all of them."""
+    rows = [(kind, study["simulated"][kind]) for kind in study["kinds"]]
+    rows += [("**all simulated**", study["all simulated"])]
+    rows += [(f"{name} ({found['crowds']} parts)", found) for name, found in study["real"].items()]
+    return rows + ([("**all real**", study["all real"])] if study["all real"] else [])
+
+
+def correlation_table(study: dict) -> str:
+    """Rank correlation of each score with accuracy, mean and interval over crowds."""
+    scores = study["scores"]
+    lines = ["| crowd | " + " | ".join(f"`{score}`" for score in scores) + " |", "| --- |" + " --- |" * len(scores)]
+    for name, found in study_rows(study):
+        lines.append(f"| {name} | " + " | ".join(ends(found["correlation"][score], 2) for score in scores) + " |")
+    return "\n".join(lines) + "\n\n" + kinds_list(study)
+
+
+def kinds_list(study: dict) -> str:
+    lines = ["<details><summary>The kinds of crowd</summary>", ""]
+    lines += [f"- {kind}: {what}" for kind, what in study["kinds"].items()]
+    return "\n".join([*lines, "", "500 tasks and 5 answers a task where nothing else is said.", "", "</details>", ""])
+
+
+def gain_table(study: dict) -> str:
+    """Accuracy of bcc and of the best method, and what choosing by a score gains beside always bcc."""
+    rules = [*study["scores"], "recommended"]
+    lines = [
+        "| crowd | bcc | best | " + " | ".join(f"`{rule}`" for rule in rules) + " |",
+        "| --- | --- | --- |" + " --- |" * len(rules),
+    ]
+    for name, found in study_rows(study):
+        cells = [f"{found['accuracy']['bcc']:.3f}", f"{found['best']:.3f}"]
+        lines.append(f"| {name} | " + " | ".join([*cells, *(ends(found["gain"][rule], 3) for rule in rules)]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def candidates_table(study: dict) -> str:
+    groups = {
+        "looked at": study["simulated, looked at"],
+        "not looked at": study["simulated, not looked at"],
+        "real": study["all real"],
+    }
+    groups = {name: found for name, found in groups.items() if found}
+    lines = [
+        "| score | what | " + " | ".join(f"correlation, {name} | gain, {name}" for name in groups) + " |",
+        "| --- | --- |" + " --- | --- |" * len(groups),
+    ]
+    for score in [*study["scores"], *study["candidates"], "recommended"]:
+        cells = [
+            f"{ends(found['correlation'].get(score, [None] * 3), 2)} | {ends(found['gain'][score], 3)}"
+            for found in groups.values()
+        ]
+        what = study["candidates"].get(score, "the rule of compare" if score == "recommended" else "in compare")
+        lines.append(f"| {score} | {what} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def ends(interval: list, digits: int) -> str:
+    if interval[0] is None:
+        return ""
+    sign_ = "" if digits == 2 else "+"
+    middle = f"{interval[0] + 0.0:{sign_}.{digits}f}"
+    return (
+        middle
+        if interval[1] is None
+        else f"{middle} [{interval[1]:{sign_}.{digits}f}, {interval[2]:{sign_}.{digits}f}]"
+    )
 
 
 def main() -> None:
