@@ -57,8 +57,8 @@ def mace(
     tol
         A start ends when its objective per task changes by less than this.
     noise
-        A start draws every probability from uniform(1, 1 + noise) and normalises; 0 is the even start. (crowd-kit's 0.5 draws
-        up to 2.5, which is 1.5 here.)
+        A start draws every probability from uniform(1, 1 + noise) and normalises; 0 is the even start.
+        What crowd-kit calls a noise of 0.5 draws up to 2.5, as 1.5 does here.
     smoothing
         Divided by K, the pseudo-count of fit=em.
     alpha
