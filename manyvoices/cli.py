@@ -617,11 +617,3 @@ def scored(command, data, strategy, out, format, on, options, own, work, more=()
 
 def run(args: list[str] | None = None) -> int:
     return terminal.run(main, args)
-
-
-def entry() -> None:
-    sys.exit(run())
-
-
-if __name__ == "__main__":
-    entry()

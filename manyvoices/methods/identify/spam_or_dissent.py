@@ -1,4 +1,4 @@
-"""Spam or dissent: does a worker answer without looking, or look and see it differently?
+"""Spam or dissent: who answers without looking, and who looks and sees it differently.
 
     z[w, 0]     = w's answers times the consensus of all others, against the same answers dealt at random to w's tasks
     table[w]    = chi-square of w's answers by the others' likeliest class, against the same          (three classes or more)
