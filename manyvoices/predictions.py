@@ -159,7 +159,7 @@ def of_submission(path: Path) -> Told | None:
     if not parts or not all(tab and value.lstrip().startswith("[") for _, tab, value in parts[:5]):
         return None
     expected = "id, tab, a list with a probability for each class (or [no, yes] for each label)"
-    rows = []
+    rows: list[list[float]] = []
     for number, (_, _, value) in enumerate(parts, 1):
         try:
             row = [float(x[1]) if isinstance(x, list) else float(x) for x in json.loads(value)]
@@ -279,7 +279,12 @@ def labels_of(table: Told, classes: Names) -> np.ndarray:
 
 def unknown(table: Told, at: int, label: str, classes: Names) -> BadInput:
     every = ", ".join(map(shortened, classes[:12])) + (", ..." if len(classes) > 12 else "")
-    return table.bad(f"label {shortened(label)!r} is not a class of DATA", at, label, every or "no class is known")
+    return table.bad(
+        f"label {shortened(label)!r} is not a class of DATA",
+        at,
+        label,
+        f"{every or 'no class is known'} (--classes states others)",
+    )
 
 
 def numbers_of(table: Told) -> np.ndarray:
@@ -301,7 +306,10 @@ def probs_of(
         return None, []
     if lost := [name for name in given if name[2:] not in classes]:
         every = ", ".join(f"p:{name}" for name in classes[:8])
-        raise table.bad(f"column {shortened(lost[0])!r} is not about a class of DATA", expected=every or "no class")
+        raise table.bad(
+            f"column {shortened(lost[0])!r} is not about a class of DATA",
+            expected=f"{every or 'no class'} (--classes states others)",
+        )
     rows = np.zeros((len(task), len(classes)))
     for name, k in zip(given, classes.code(name[2:] for name in given), strict=True):
         rows[:, k] = table.numbers(name)

@@ -151,7 +151,7 @@ def test_the_pipe(run, monkeypatch):
 
 @pytest.mark.parametrize("text, message", [
     ("task,label\nnone,1\n", "x.csv, line 2: task 'none' is not in DATA; expected tasks of DATA, such as '0'"),
-    ("task,label\n1,1\n2,7\n", "x.csv, line 3: label '7' is not a class of DATA; expected 0, 1, 2"),
+    ("task,label\n1,1\n2,7\n", "x.csv, line 3: label '7' is not a class of DATA; expected 0, 1, 2 (--classes states others)"),
     ("task,label\n1,1\n1,2\n", "x.csv, line 3: a second prediction for task '1' (1 such rows); expected one row each (aggregate without --ties all)"),
     ("task,label,p:0,p:1,p:2\n1,1,nan,.5,.5\n", "x.csv, line 2: the probabilities of task '1' are not all there (p:0 is empty or NaN)"),
     ("task,label,p:0,p:1,p:2\n1,1,.3,.5,.5\n", "x.csv, line 2: the probabilities of task '1' sum to 1.3; expected numbers from 0 to 1 that sum to 1"),

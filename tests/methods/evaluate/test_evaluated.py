@@ -229,7 +229,7 @@ def test_groups_of_answers(base, told):
     data = dataset(base, notes=pl.DataFrame({"batch": np.where(np.arange(len(base.task)) % 2, "x", "y")}))
     found = evaluated(told, data, "manhattan", by="batch")
     assert list(found.group) == ["", "x", "y"] and len(set(found.value)) == 3
-    with pytest.raises(Unknown, match="no column to group by called 'bach'. Did you mean 'batch'"):
+    with pytest.raises(Unknown, match=r"no column to group by called 'bach'\. Did you mean 'batch'"):
         evaluated(told, data, "manhattan", by="bach")
 
 
@@ -246,7 +246,7 @@ def test_what_cannot_be_meant(base, told, tmp_path):
     first = told["label"][0]
     bad(told.with_columns(task=pl.concat_str(pl.lit("t"), "task")), data, r"task 't0' is not in DATA \(40 such tasks\); expected tasks of DATA, such as '0'")
     bad(told.with_columns(label=pl.lit("zebra")), data, "label 'zebra' is not a class of DATA; expected 0, 1, 2")
-    bad(told.with_columns(pl.lit(0.0).alias("p:zebra")), data, "column 'p:zebra' is not about a class of DATA; expected p:0, p:1, p:2")
+    bad(told.with_columns(pl.lit(0.0).alias("p:zebra")), data, "column 'p:zebra' is not about a class of DATA; expected p:0, p:1, p:2 .--classes states others.")
     bad(told.with_columns(pl.when(pl.col("task") == "3").then(None).otherwise("p:1").alias("p:1")), data, r"task '3' are not all there \(p:1 is empty or NaN\)")
     bad(told.with_columns(pl.lit(float("nan")).alias("p:1")), data, "task '0' are not all there")
     bad(told.with_columns(pl.col("p:1") + .1), data, "the probabilities of task '0' sum to 1.1; expected numbers from 0 to 1 that sum to 1")

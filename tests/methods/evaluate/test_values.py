@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 from predicting import crowd, dataset, rows_of, small, table, value
 
+from manyvoices.core.answers import Answers
 from manyvoices.core.dataset import Dataset
 from manyvoices.core.items import Items
 from manyvoices.core.names import Names
 from manyvoices.evaluation import evaluated
-from manyvoices.methods.evaluate import dic as _  # noqa: F401 (the file must be importable by name)
 
 
 def soft(name, p=(3, 1, 1, 0), q=(.25,) * 4, scale="nominal", **options):
@@ -32,6 +32,10 @@ def soft(name, p=(3, 1, 1, 0), q=(.25,) * 4, scale="nominal", **options):
 def test_distances_of_one_task(name, expected, options):
     assert soft(name, **options) == pytest.approx(expected, abs=1e-6)
     assert soft(name, scale="ordinal", **options) == pytest.approx(expected, abs=1e-6)
+
+
+def test_rows_that_nearly_sum_to_one_are_made_to():
+    assert soft("manhattan", (1, 0), (.6003, .4002)) == pytest.approx(2 * .4002 / 1.0005)
 
 
 def test_floors_and_mixtures():
@@ -136,7 +140,7 @@ def test_worker_error_by_loop(scale, own):
     rate = {w: np.mean(e) for w, e in errors.items()}
     found = evaluated(told, dataset(base, scale), "worker_error")
     assert value(found, "worker_error") == pytest.approx(np.mean(list(rate.values())))
-    assert value(found, "worker_error_micro") == pytest.approx(np.mean(sum(errors.values(), [])))
+    assert value(found, "worker_error_micro") == pytest.approx(np.mean([e for of_worker in errors.values() for e in of_worker]))
     assert value(found, "worker_error_worst") == pytest.approx(np.mean(sorted(rate.values())[-2:]))
     assert {r["name"]: r["value"] for r in rows_of(found, "worker_error", "worker")} == pytest.approx(rate)
     assert ("one prediction for all workers" in found.note[0]) != own
@@ -150,6 +154,13 @@ def test_repeats_count_as_often_as_they_were_said():
     told = pl.DataFrame({"task": ["0", "1"], "label": ["0", "0"]})
     found = evaluated(told, dataset(base), "worker_error")
     assert value(found, "worker_error") == .5 and found.n[0] == 4
+
+
+def test_counted_rows_count():
+    answers = Answers.from_codes(np.array([0, 0, 1]), np.zeros(3, np.int64), np.array([0, 1, 1]), tasks=Names(["0", "1"]), workers=Names(["w"]),
+                                 classes=Names(["0", "1"]), count=np.array([3, 1, 1]))
+    found = evaluated(pl.DataFrame({"task": ["0", "1"], "label": ["0", "0"]}), answers, "worker_error")
+    assert value(found, "worker_error") == 2 / 5 and found.n[0] == 5
 
 
 @pytest.mark.parametrize("scale", ["nominal", "ordinal"])
@@ -176,6 +187,15 @@ def test_lewidi2025_by_loop(scale):
     other = evaluated(told, dataset(base, scale), "lewidi2025", span=10)
     if scale == "ordinal":
         assert value(other, "lewidi2025_perspectivist") == pytest.approx(np.mean(errors) * .3, abs=1e-12)
+
+
+def test_lewidi2025_rounds_each_task():
+    """Two of three distances are 4.9e-6 too long, one 9e-6: rounded one by one their mean is .4, rounded at the end .40001."""
+    base = small([(t, 0, 0) for t in range(3)], tasks=3, workers=1)
+    away = np.array([.4 + 4.9e-6, .4 + 4.9e-6, .4 + 9e-6]) / 2
+    told = pl.DataFrame({"task": ["0", "1", "2"], "p:0": 1 - away, "p:1": away})
+    assert value(evaluated(told, dataset(base), "lewidi2025"), "lewidi2025_soft") == .4
+    assert value(evaluated(told, dataset(base), "lewidi2025", compat=False), "lewidi2025_soft") == pytest.approx(.4 + 6.2667e-6, abs=1e-9)
 
 
 def test_lewidi2025_of_several_labels():
