@@ -43,7 +43,7 @@ SAYS = {
     "predicts_error": "mean distance between hidden and expected answers; lower is better",
     "accuracy": "share of right labels of the fit to all answers, ties shared out",
     "log_loss": "mean -log of the probability of the truth; lower is better",
-    "ece": "expected calibration error in 15 bins; lower is better",
+    "ece": "expected calibration error in 15 bins; lower is better; resampling raises it, so its interval lies high",
     "mae": "mean distance to the truth; lower is better",
     "coverage": "share of truths within the 95 % interval; not ranked",
 }
@@ -416,7 +416,7 @@ class Judged:
     value_ends: np.ndarray  # [2, M, S]
     rank_ends: np.ndarray
     gap_ends: np.ndarray  # [2, M, M, S]
-    how: str
+    how: list[str]  # [M * S] how the interval of a value came about, or why there is none
 
     def better(self, a: int, b: int, s: int) -> bool:
         """Whether a beats b beyond what other tasks could change. Nothing is told from a few tasks."""
@@ -449,7 +449,7 @@ def judged(trial: Trial, seed: int) -> Judged:
         empty = np.full((M, S), np.nan)
         wide = np.full((M, M, S), np.nan)
         pairs, squares = np.stack([empty, empty]), np.stack([wide, wide])
-        return Judged(trial, empty, empty, wide, pairs, pairs, squares, "")
+        return Judged(trial, empty, empty, wide, pairs, pairs, squares, [""] * (M * S))
     point = everything(trial.sums.sum(axis=0, keepdims=True))[0]
     low, high, how = resample.bootstrap(trial.sums, everything, point, trial.units, DRAWS, seed)
     same = np.array([text.endswith("differs from the others") for text in how])
@@ -462,8 +462,7 @@ def judged(trial: Trial, seed: int) -> Judged:
     lows, highs = (square(part[2], upper, M, S) for part in parts[1:])
     lower = np.tril(np.ones((M, M), bool), -1)[:, :, None]
     gap_ends = np.stack([np.where(lower, highs, lows), np.where(lower, lows, highs)])  # a mirrored gap swaps its ends
-    said = next((text for text in how if text.startswith("interval")), how[0] if how else "")
-    return Judged(trial, value, rank, gap, ends[0], ends[1], gap_ends, said)
+    return Judged(trial, value, rank, gap, ends[0], ends[1], gap_ends, how[: M * S])
 
 
 def square(flat: np.ndarray, upper: tuple[np.ndarray, np.ndarray], M: int, S: int) -> np.ndarray:
@@ -517,14 +516,15 @@ def chosen(found: list[Judged], default: Entry | None, fitted: list[Entry]) -> t
         return sole(found[0], fitted)
     if len(fitted) == 1:
         return default, "nothing else could be fitted"
+    stands = "the default" if default.about.name == "bcc" else "stands in for bcc, which was not fitted"
     truth = next((one for one in found[1:] if one.trial.n and default in one.trial.entries), None)
     if truth is not None:
         about = f"{truth.trial.scores[0]} on {truth.trial.n:,} tasks of known truth"
         if rivals := clear(truth, default, truth.trial.scores[:1], 1):
             return rivals[0], f"clearly better than {default.label} in {about}"
-        return default, f"the default; no other is clearly better in {about}"
+        return default, f"{stands}; no other is clearly better in {about}"
     if not found[0].trial.n:
-        return default, "the default; there was no answer to hide"
+        return default, f"{stands}; there was no answer to hide"
     scores = found[0].trial.scores
     if rivals := clear(found[0], default, scores, 2):
         at = [found[0].trial.entries.index(entry) for entry in (rivals[0], default)]
@@ -533,7 +533,7 @@ def chosen(found: list[Judged], default: Entry | None, fitted: list[Entry]) -> t
             f"predicts answers clearly better than {default.label} by {by}, and no score says otherwise; "
             "whether it is right more often, only truth can say"
         )
-    return default, "the default; no other predicts answers clearly better by two scores with none against it"
+    return default, f"{stands}; no other predicts answers clearly better by two scores with none against it"
 
 
 def sole(one: Judged, fitted: list[Entry]) -> tuple[Entry | None, str]:
@@ -542,7 +542,10 @@ def sole(one: Judged, fitted: list[Entry]) -> tuple[Entry | None, str]:
     if not fitted or not one.trial.n:
         return None, f"none of {', '.join(DEFAULTS)} is among the methods, and there is no evidence for another"
     s = min(1, len(one.trial.scores) - 1)
-    return one.trial.entries[one.best(s)], f"first by {one.trial.scores[s]}; bcc, the default, was not compared"
+    best = one.best(s)
+    near = [entry.label for m, entry in enumerate(one.trial.entries) if m != best and not one.apart(best, m, s)]
+    told = f", not to be told from {', '.join(near)}" if near else ""
+    return one.trial.entries[best], f"first by {one.trial.scores[s]}{told}; bcc, the default, was not compared"
 
 
 def clear(one: Judged, default: Entry, scores: Sequence[str], least: int) -> list[Entry]:
@@ -638,7 +641,10 @@ def part(one: Judged, entries, place, score: str, name: str, value, ends, says: 
         elif not one.trial.n:
             notes.append("not defined because no answer can be hidden: each is the only one of its task or its worker")
         else:
-            notes.append("; ".join(text for text in (says, one.how, entry.oddity) if text))
+            how = one.how[m * len(one.trial.scores) + one.trial.scores.index(score)]
+            if name.endswith("_rank"):
+                how = "no interval: too few tasks to resample" if np.isnan(ends[0][m]) else ""
+            notes.append("; ".join(text for text in (says, how, entry.oddity) if text))
     n = np.where(at >= 0, one.trial.n, 0)
     return table(
         name,

@@ -319,7 +319,8 @@ def test_gaps_and_ranks_go_together():
         values = {name: sign * found[score, name, ""]["value"] for name in comparison.METHODS}
         for name in comparison.METHODS:
             row = found[f"{score}_rank", name, ""]
-            above, equal = (sum(test(v) for v in values.values()) for test in (lambda v: v > values[name] + 1e-12, lambda v: abs(v - values[name]) <= 1e-12))
+            above = sum(v > values[name] + 1e-12 for v in values.values())
+            equal = sum(abs(v - values[name]) <= 1e-12 for v in values.values())
             assert row["value"] == 1 + above + (equal - 1) / 2
             assert row["low"] <= row["value"] <= row["high"]
             if name != "bcc":
@@ -333,12 +334,12 @@ def judged(gaps: np.ndarray, names=("bcc", "ds", "mv"), met=500, scores=("predic
     trial = comparison.Trial(scores, entries, np.zeros((1, 1)), 100, met, met, lambda x: x)
     gap = gaps[:, None] - gaps[None]
     rank = 1 + (gap < 0).sum(axis=1)
-    return comparison.Judged(trial, gaps, rank, gap, np.stack([gaps] * 2), np.stack([rank] * 2), np.stack([gap - .01, gap + .01]), "")
+    return comparison.Judged(trial, gaps, rank, gap, np.stack([gaps] * 2), np.stack([rank] * 2), np.stack([gap - .01, gap + .01]), [""] * gaps.size)
 
 
 def test_contradictions_are_said():
     one = judged(np.array([[0, 0], [.1, -.1], [0, -.5]]))
-    assert [line for line in comparison.contradictions(one)] == [
+    assert comparison.contradictions(one) == [
         "the scores contradict each other: predicts_own puts ds over bcc; predicts_tempered the other way round"]
     assert not comparison.contradictions(judged(np.array([[0, 0], [.1, .005], [0, -.5]])))
     verdict = comparison.decide([one], one.trial.entries)
@@ -355,7 +356,9 @@ def test_the_default_unless_the_evidence_is_clear():
     assert take([[0, 0, 0], [.1, -.1, .1], [0, 0, .3]], scores=three) == "bcc"      # and two are not where the third says otherwise
     assert take([[0, 0], [.1, .1], [.2, -.1]], met=19) == "bcc"                     # too few tasks
     assert take([[.2, .1], [.1, .1], [0, 0]], names=("ds", "mace", "mv")) == "ds"   # mv is the default here
-    assert comparison.decide([judged(np.array([[0, 0], [.1, .1]]), names=("ds", "glad"))], []).take.label == "glad"
+    apart, alike = (comparison.decide([judged(np.array([[0, 0], [.1, gap]]), names=("ds", "glad"))], []) for gap in (.1, .005))
+    assert apart.take.label == "glad" and apart.why == "first by predicts_tempered; bcc, the default, was not compared"
+    assert alike.why == "first by predicts_tempered, not to be told from ds; bcc, the default, was not compared"
     truth = judged(np.array([[0.], [-.1], [.1]]), scores=("accuracy",))             # what is known to be right weighs more
     prediction = judged(np.array([[0, 0], [.1, .1], [-.2, -.1]]))
     truth.trial.entries = prediction.trial.entries
@@ -378,6 +381,7 @@ def test_nothing_can_be_hidden_or_nothing_told(said):
     for row in table.to_dicts():
         assert row["value"] is not None or "not defined because" in row["note"]
         assert row["low"] is None or np.isfinite(row["low"])
+        assert row["score"] == "recommended" or row["low"] is not None or "no interval" in row["note"] or "too few" in row["note"] or row["value"] is None
     assert rows(compared(made(said)))["recommended", "bcc", ""]["value"] == 1
 
 
@@ -407,6 +411,7 @@ def test_one_class():
     for name in comparison.METHODS:
         assert value(found, "predicts_own", name) == pytest.approx(0, abs=1e-9)
         assert value(found, "predicts_label", name) == 1
+        assert rows(found)["predicts_label", name, ""]["note"].endswith("no interval: no task differs from the others")
     assert value(found, "recommended", "bcc") == 1
 
 
