@@ -91,7 +91,7 @@ def suits(about: registry.Method, scored: Scored, against_answers: bool) -> bool
         "probabilities": scored.probs is not None,
         "confidence": bool(np.isfinite(scored.prob).any()),
         "workers": scored.pairs is not None and (scored.own or not scored.known.any()),
-        "own": scored.own,
+        "predictions that name workers": scored.own,
         "ordered": scored.ordered,
     }
     if about.family == "shared tasks" or (about.name == "coverage" and not silent):

@@ -7,14 +7,14 @@
     dic_relative = dic_absolute / |mean of M|
 
 M counts tasks that both answered. M' counts the same tasks, or with `mask=all_preds` every task for which both have a
-prediction. Pairs without such a task are left out, as are those with fewer than `min_common`: the kappa of two or three
-tasks is mostly noise. Where kappa is not defined (chance alone gives full agreement) it
-is 1 for equal answers and else 0, which the note counts. 0 is perfect. Predictions must name workers: one prediction
-for everybody has M' = 1 everywhere. Noise can only raise the value, so the intervals are reflected; they come from
-tasks drawn again, and are left out where most pairs have fewer than 10 common tasks.
+prediction. Pairs without such a task are left out, as are those with fewer than `min_common`: the kappa of two or
+three tasks is mostly noise. Where kappa is not defined (chance alone gives full agreement) it is 1 for equal answers
+and else 0, which the note counts. 0 is perfect. Predictions must name workers: one prediction for everybody would have
+M' = 1 everywhere. Noise can only raise the value, so the intervals (tasks drawn again) are reflected; there are none
+where most pairs have fewer than 10 common tasks.
 
 Family: workers
-Needs: answers, workers, classes, own
+Needs: answers, workers, classes, predictions that name workers
 Reference: QuMAB (2025), arXiv 2507.17653.
 Also: difference_of_inter_annotator_consistency, add
 """
