@@ -258,6 +258,9 @@ def extremes(scores: Scores) -> list[str]:
         lines.append(text + (f", {len(at) - len(known)} not defined" if len(known) < len(at) else ""))
         up = known[np.lexsort((known, np.nan_to_num(high[known], nan=np.inf), value[known]))]
         down = known[np.lexsort((known, -np.nan_to_num(low[known], nan=-np.inf), -value[known]))]
+        if len(known) > 1 and value[up[0]] == value[down[0]]:
+            lines[-1] += ", all alike"
+            continue
         few = min(SHOWN, len(known) // 2)
         sides = (("lowest ", up[:few]), ("highest", down[:few])) if len(known) > 1 else (("       ", known),)
         for side, rows in sides:
