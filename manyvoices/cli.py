@@ -551,6 +551,8 @@ def trained(job, data, out, resume, format, options, labels) -> None:
     dataset = loaded(data, format, None, {name: value for name, value in options.items() if name not in own})
     with progress(common):
         model, files, scores = trained_folder(job, dataset, method, given, Path(out), labels=labels, resume=resume)
+    if not files:
+        return  # another process of the group writes and tells
     tell(common, dataset)
     went_in = [labels] if labels not in (None, "truth") else []
     about = {"scores": scores, "metrics": model.metrics[-1:], "notes": dataset.messages, "left_out": dataset.dropped}

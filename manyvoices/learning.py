@@ -99,9 +99,12 @@ def trained_folder(
         (out / "checkpoint.safetensors").unlink(missing_ok=True)
     elif not (out / "checkpoint.safetensors").is_file() and (out / "config.json").is_file():
         raise BadCall(f"--resume: {out} holds a finished model; leave --resume out to train anew")
-    with calling(job, method, options, out):
+    from .nn import devices
+
+    with calling(job, method, options, out), devices.group():
         model = taught(job, data.items, method.name, options, answers=data.answers, labels=labels, folder=out)
-    return model, model.save(out), right(model, data.items)
+        files = model.save(out) if devices.rank() == 0 else []
+    return model, files, right(model, data.items)
 
 
 @contextmanager
@@ -113,7 +116,7 @@ def calling(job: str, method: registry.Method, options: Mapping[str, Any], out: 
         raise BadCall(f"--resume: {out} was begun with other options; repeat those, or leave --resume out")
     put_text(mark, asked)
     yield
-    mark.unlink()
+    mark.unlink(missing_ok=True)
 
 
 def right(model: Learned, items: Items) -> dict[str, float]:

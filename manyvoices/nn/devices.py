@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 
@@ -47,10 +48,18 @@ def grouped() -> bool:
     return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
-def join_group() -> None:
-    """Under `torchrun` the processes find one another; alone there is nothing to do."""
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not grouped():
-        torch.distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+@contextmanager
+def group() -> Iterator[None]:
+    """Under `torchrun` the processes find one another, and wait for the last at the end; alone there is nothing to do."""
+    if int(os.environ.get("WORLD_SIZE", "1")) <= 1:
+        yield
+        return
+    torch.distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    try:
+        yield
+        torch.distributed.barrier()
+    finally:
+        torch.distributed.destroy_process_group()
 
 
 def summed(*numbers: torch.Tensor) -> list[torch.Tensor]:

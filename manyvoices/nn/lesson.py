@@ -48,7 +48,6 @@ class Lesson:
             raise BadInput("these labels are numbers", expected="classes (--scale nominal or ordinal)")
         if answers.workers is None:
             raise BadInput("these answers name nobody", expected="answers with workers; or labels and `train`")
-        devices.join_group()
         content = content_of(items)
         split = splits_of(items, content, how.seed)
         weight = balanced(answers.counts().sum(axis=0)) if how.class_weights == "balanced" else None
@@ -61,7 +60,6 @@ class Lesson:
     @classmethod
     def of_labels(cls, items: Items, labels: Labels, how: Training) -> Lesson:
         """From one label an item, hard or soft."""
-        devices.join_group()
         content = content_of(items)
         split = splits_of(items, content, how.seed)
         at = labels.tasks.code(content.ids, missing=-1)
