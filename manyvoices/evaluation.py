@@ -55,7 +55,7 @@ def evaluated(
     tell(whole)
     if "n" in table.frame.columns and any(about.family == "spread" for about, _ in runs):
         log.info(
-            "labels made from these same answers come near their spread by construction; judge a model on answers it has not seen"
+            "these labels come with a number of answers: if DATA's own answers made them, distances from the spread of those flatter"
         )
     if by is not None:
         for name, part in slices(data, known, guess, kept, by):

@@ -64,7 +64,7 @@ def test_from_aggregate_to_evaluate(run, out):
     assert done.value("accuracy") == pytest.approx(right) and done.value("micro_f1") == pytest.approx(right)
     assert done.rows[0]["score"] == "accuracy" and done.rows[0]["note"].startswith("interval: bootstrap over 60 tasks")
     assert float(done.rows[0]["low"]) < right < float(done.rows[0]["high"])
-    assert ("made from these same answers" in done.err) == (out != "labels.npy")
+    assert ("if DATA's own answers made them" in done.err) == (out != "labels.npy")
 
 
 def test_gates(run):
