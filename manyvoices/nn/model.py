@@ -92,7 +92,9 @@ class Learned:
             raise BadInput(
                 f"the model was trained on {self.about['encoder']['kind']}, and these items are {content.kind}"
             )
-        how = Training(encoder=self.about["encoder"]["name"], finetune=self.about["encoder"]["trained"])
+        encoder = self.about["encoder"]
+        precision = encoder.get("precision", "auto")
+        how = Training(encoder=encoder["name"], finetune=encoder["trained"], precision=precision)
         found = encoders.encoded(content, how)
         if found.width != self.about["encoder"]["width"]:
             raise BadInput(f"items of {found.width} numbers; the model was trained on {self.about['encoder']['width']}")

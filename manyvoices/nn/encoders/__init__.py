@@ -2,20 +2,23 @@
 
 A file says which kinds of items it takes (KINDS) and has one or both of
 
-    frozen(name, form)        -> a function from some values to Tokens; form is pooled or grid. Kept on disk (cache.py).
-    trained(name, content)    -> a Source of raw items, a network that is trained with the rest, and its width
+    frozen(name, form, how)          -> a function from some values to Tokens. Kept on disk (cache.py).
+                                        form is pooled or grid; how says where and, for PRECISIONS, how precisely.
+    trained(name, content, augment)  -> a Source of raw items, a network that is trained with the rest, and its width;
+                                        body(name) is that network without weights
 
-and version(name), a text that changes when the numbers do. A trained network says of each parameter, by depth(name),
-how many layers lie above it.
+and version(name), a text that changes when the numbers do; ready(name), if there is something to fetch by name. A
+trained network says of each parameter, by depth(name), how many layers lie above it.
 """
 
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+import logging
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -29,6 +32,7 @@ from ..nets import Standard
 from ..training import Training
 from .cache import tokens_of
 
+log = logging.getLogger("manyvoices")
 USUAL = {
     "text": "tfidf",
     "pair": "tfidf",
@@ -36,6 +40,7 @@ USUAL = {
     "features": "features",
     "table": "features",
     "audio": "voice",
+    "frames": "efficientnet",
 }
 
 
@@ -50,7 +55,7 @@ class Encoded:
 
 
 def names() -> list[str]:
-    return sorted(p.stem for p in Path(__file__).parent.glob("*.py") if p.stem not in ("__init__", "cache"))
+    return sorted(p.stem for p in Path(__file__).parent.glob("*.py") if p.stem[0] != "_" and p.stem != "cache")
 
 
 def find(name: str, kind: str) -> tuple[str, ModuleType]:
@@ -59,9 +64,13 @@ def find(name: str, kind: str) -> tuple[str, ModuleType]:
         if kind not in USUAL:
             raise BadCall(f"--encoder auto has nothing for {kind}; name one of {', '.join(names())}")
         name = USUAL[kind]
-    base = "saved" if name.startswith("hf:") or "/" in name or Path(name).is_dir() else name
-    if base not in names():
-        raise Unknown.name("encoder", name, [n for n in names() if n != "saved"])
+    known = [n for n in names() if n != "saved"]
+    base = name
+    if name not in known:
+        if not (name.startswith("hf:") or "/" in name or Path(name).is_dir()):
+            raise Unknown.name("encoder", name, known)
+        base = "saved"
+        name = name if name.startswith("hf:") else str(Path(name).resolve())
     module = importlib.import_module(f"{__name__}.{base}")
     if kind not in module.KINDS:
         raise BadInput(f"the encoder {name} takes {' or '.join(module.KINDS)}, and these items are {kind}")
@@ -71,23 +80,53 @@ def find(name: str, kind: str) -> tuple[str, ModuleType]:
 def encoded(content: Content, how: Training, rows: np.ndarray | None = None) -> Encoded:
     """With `rows`, the training items, the scale of frozen features is learnt; without, it comes with saved weights."""
     name, module = find(how.encoder, content.kind)
+    if rows is not None:
+        blank(content)
+        if hasattr(module, "ready"):
+            module.ready(name)
     about = {"name": name, "kind": content.kind, "version": module.version(name), "columns": list(content.columns)}
     if hasattr(module, "trained") and (how.finetune or not hasattr(module, "frozen")):
-        source, body, width = module.trained(name, content)
+        if how.augment and content.kind != "image":
+            raise BadCall(f"--augment changes images, and these items are {content.kind}: leave it out")
+        source, body, width = module.trained(name, content, how.augment)
         return Encoded(source, body, width, about | {"trained": True, "width": width})
     if how.finetune:
         raise BadCall(f"--finetune: the encoder {name} has nothing to train")
-    tokens = tokens_of(module, name, content, "pooled")
+    if how.augment:
+        raise BadCall(f"--augment: the encoder {name} is frozen and sees each item once; use --finetune, or pixels")
+    how = replace(how, precision=settled(module, how))
+    tokens = tokens_of(module, name, content, "pooled", how)
     body = Standard(tokens.width)
     if rows is not None:
         some = rows if len(rows) <= 20_000 else rows[:: len(rows) // 20_000 + 1]
         body.learn(torch.from_numpy(np.array(tokens.values[some, 0], np.float32)))
-    return Encoded(Pooled(tokens), body, tokens.width, about | {"trained": False, "width": tokens.width})
+    about |= {"trained": False, "width": tokens.width, "precision": how.precision}
+    return Encoded(Pooled(tokens), body, tokens.width, about)
+
+
+def settled(module: ModuleType, how: Training) -> Literal["float32", "bf16"]:
+    """A frozen encoder runs in bf16 only where that is asked for: it runs once, and its numbers should not depend on the
+    machine."""
+    return "bf16" if how.precision == "bf16" and "bf16" in getattr(module, "PRECISIONS", ()) else "float32"
+
+
+def blank(content: Content) -> None:
+    """Items without text are encoded like any other; somebody should know."""
+    if content.kind in ("text", "pair"):
+        empty = [i for i, value in enumerate(content.values) if not "".join(value).strip()]
+        if empty:
+            log.info(
+                "%d items have an empty text (%s first): to the encoder they are equal",
+                len(empty),
+                content.ids[empty[0]],
+            )
 
 
 def body_of(about: dict[str, Any]) -> tuple[nn.Module, int]:
     """The body again, empty, for saved weights."""
     name, module = find(about["name"], about["kind"])
+    if module.version(name) != about["version"]:
+        raise BadInput(f"the encoder {name} has changed since the model was trained", expected=about["version"])
     if not about["trained"]:
         return Standard(about["width"]), about["width"]
     return module.body(name), about["width"]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...core.tokens import Tokens
+from ..training import Training
 
 KINDS = ("features", "table")
 
@@ -15,7 +16,7 @@ def version(name: str) -> str:
     return "1"
 
 
-def frozen(name: str, form: str) -> Callable[[np.ndarray], Tokens]:
+def frozen(name: str, form: str, how: Training) -> Callable[[np.ndarray], Tokens]:
     def encode(values: np.ndarray) -> Tokens:
         values = np.asarray(values, np.float32)
         if values.ndim == 2:

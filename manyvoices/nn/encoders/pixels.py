@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
-from typing import Any
-
 import numpy as np
 import torch
 from torch import nn
 
-from ...core.content import Content, opened
-from ...core.errors import BadInput
+from ...core.content import Content
+from ...kernels.em import tell
+from ._images import channels_first, checked, square, varied
 
 KINDS = ("image",)
 SIDE = 64
@@ -18,11 +16,11 @@ WIDTH = 128
 
 
 def version(name: str) -> str:
-    return "1"
+    return "2"
 
 
-def trained(name: str, content: Content) -> tuple[Images, nn.Module, int]:
-    return Images(content), body(name), WIDTH
+def trained(name: str, content: Content, augment: bool = False) -> tuple[Images, nn.Module, int]:
+    return Images(content, augment), body(name), WIDTH
 
 
 def body(name: str) -> nn.Module:
@@ -30,34 +28,26 @@ def body(name: str) -> nn.Module:
 
 
 class Images:
-    """Items as uint8 [B, 3, h, w]."""
+    """Items as uint8 [B, 3, h, w], all in memory: small arrays as they are, others made small."""
 
-    def __init__(self, content: Content):
-        values = content.values
+    def __init__(self, content: Content, augment: bool = False):
+        values, self.augment = content.values, augment
+        if isinstance(values, np.ndarray):
+            checked(values)
         if isinstance(values, np.ndarray) and max(values.shape[1:3]) <= SIDE:
             self.pixels = values if values.ndim == 4 else values[..., None]
-        else:
-            self.pixels = np.stack([small(value) for value in values])
+            return
+        self.pixels = np.empty((len(content), SIDE, SIDE, 3), np.uint8)
+        for i, value in enumerate(values):
+            self.pixels[i] = square(value, SIDE)
+            tell("opening images, item", i + 1, len(content), float(i + 1))
 
     def __len__(self) -> int:
         return len(self.pixels)
 
     def __call__(self, rows: np.ndarray, rng: np.random.Generator | None = None) -> torch.Tensor:
-        x = torch.from_numpy(np.ascontiguousarray(self.pixels[rows])).permute(0, 3, 1, 2)
-        return x.expand(-1, 3, -1, -1).contiguous()
-
-
-def small(value: Any) -> np.ndarray:
-    """One image at most 64 a side and square, from an array or a file."""
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        image = Image.fromarray(value) if isinstance(value, np.ndarray) else Image.open(io.BytesIO(opened(value)))
-        return np.asarray(image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR))
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
-        raise BadInput(
-            f"not an image that opens ({error})", file=value, expected="a PNG, JPEG, GIF, WebP or TIFF"
-        ) from None
+        x = channels_first(self.pixels[rows][..., :3]).expand(-1, 3, -1, -1).contiguous()
+        return varied(x, rng) if self.augment and rng is not None else x
 
 
 class Pixels(nn.Module):

@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...core.tokens import Tokens
+from ..training import Training
 
 KINDS = ("text", "pair")
 WIDTH = 2048
@@ -25,7 +26,7 @@ def version(name: str) -> str:
     return "1"
 
 
-def frozen(name: str, form: str) -> Callable[[list], Tokens]:
+def frozen(name: str, form: str, how: Training) -> Callable[[list], Tokens]:
     return lambda values: Tokens.pooled(np.stack([hashed(terms(value)) for value in values]))
 
 
