@@ -55,7 +55,7 @@ def evaluated(
     tell(whole)
     if "n" in table.frame.columns and any(about.family == "spread" for about, _ in runs):
         log.info(
-            "these labels come with a number of answers: if DATA's own answers made them, distances from the spread of those flatter"
+            "these labels come with a number of answers: if DATA's own answers made them, distances from their spread flatter"
         )
     if by is not None:
         for name, part in slices(data, known, guess, kept, by):

@@ -10,7 +10,7 @@ import manyvoices as mv
 from manyvoices.evaluation import evaluated
 
 DATA = os.environ.get("MANYVOICES_DATA")
-ACCURACY = {"bluebirds": .759, "RTE": .875, "LabelMe": .762, "CIFAR10H": .99}
+ACCURACY = {"bluebirds": .759, "RTE": .91875, "LabelMe": .769, "CIFAR10H": .99}  # ties to the first class
 FOLDERS = (*ACCURACY, "HS-Brexit", "MD-Agreement", "VariErrNLI")
 
 
