@@ -1,6 +1,6 @@
 """Measures `identify -s spam_or_dissent` on simulated crowds: does it tell who does not look from who sees it differently?
 
-    python benchmarks/spam_or_dissent.py [--seeds 24] [--out benchmarks/results/spam_or_dissent.json]
+    python benchmarks/spam_or_dissent.py [--seeds 12] [--out benchmarks/results/spam_or_dissent.json]
     python benchmarks/spam_or_dissent.py --page        only writes the tables of docs/spam-or-dissent.md anew
 
 A fifth of the workers dissent, a fifth answer without looking, the others answer as they see it, all in one crowd.
@@ -16,6 +16,7 @@ import platform
 import re
 import subprocess
 from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -230,22 +231,21 @@ def plan() -> dict[str, list[tuple[Crowd, bool]]]:
     return found
 
 
-def measured(seeds: int) -> dict:
+def measured(seeds: int, processes: int) -> dict:
     todo = plan()
     names = todo.pop("names")
-    done, at = {}, 0
-    for part, cells in todo.items():
-        done[part] = []
-        for c, beside in cells:
-            done[part].append(cell(c, seeds, at, beside))
-            at += 1
-        print(part, len(cells), flush=True)
+    flat = [(part, c, beside) for part, cells in todo.items() for c, beside in cells]
+    pairs = [Crowd(classes=K, each=200, dissent=d, spam="biased") for K in (2, 5) for d in DISSENT]
+    done: dict[str, list] = {part: [] for part in [*todo, "halves"]}
+    with ProcessPoolExecutor(processes) as pool:
+        cells = [pool.submit(cell, c, seeds, at, beside) for at, (_, c, beside) in enumerate(flat)]
+        splits = [pool.submit(halves, c, max(2, seeds // 3), len(flat) + i) for i, c in enumerate(pairs)]
+        for (part, _, _), job in zip(flat, cells, strict=True):
+            done[part].append(job.result())
+            print(part, len(done[part]), flush=True)
+        done["halves"] = [job.result() for job in splits]
     for name, row in zip(names, done["other"], strict=True):
         row["name"] = name
-    done["halves"] = [
-        halves(Crowd(classes=K, each=200, dissent=d, spam="biased"), max(2, seeds // 3), at + i)
-        for i, (K, d) in enumerate((K, d) for K in (2, 5) for d in DISSENT)
-    ]
     return done
 
 
@@ -363,8 +363,9 @@ def write_page(done: dict) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--seeds", type=int, default=24)
+    parser.add_argument("--seeds", type=int, default=12)
     parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--page", action="store_true")
     given = parser.parse_args()
     if not given.page:
@@ -379,7 +380,7 @@ def main() -> None:
             "machine": f"{os.cpu_count()} cores {platform.machine()}",
             "seeds": given.seeds,
         }
-        found = about | measured(given.seeds)
+        found = about | measured(given.seeds, given.processes)
         given.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     write_page(json.loads(given.out.read_text(encoding="utf-8")))
 

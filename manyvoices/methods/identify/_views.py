@@ -289,9 +289,12 @@ class Heard:
 def heard(answers: Answers, scaling: tuple[float, float] | None, seed: int) -> Heard:
     """Deal the workers into folds, then find the consensus and the views for each."""
     W, width = len(answers.workers), len(answers.classes) if scaling is None else 1
-    F = max(2, min(W, FOLDS, max(5, 1000 // max(W, 1))))
+    active = np.flatnonzero(answers.per_worker() > 0)
+    F = max(2, min(len(active), FOLDS, max(5, 1000 // max(len(active), 1))))
     rng = np.random.default_rng([seed, 3])
-    fold = rng.permutation(W) % F
+    fold, start = np.zeros(W, np.int64), np.zeros(W)
+    fold[active] = rng.permutation(len(active)) % F
+    start[active] = rng.standard_normal(len(active))
     inside = (fold[:, None] != np.arange(F)).astype(float)
     asked = Asked(inside.copy(), scaling)
     for turn in range(TRUST):
@@ -303,11 +306,11 @@ def heard(answers: Answers, scaling: tuple[float, float] | None, seed: int) -> H
     looked = Looked(asked.weight, scaling, habit.slope, habit.offset, np.zeros((W, 0)), np.zeros(0, np.int64))
     square = answers.fold(norms, looked).square
     shared = found.n > 0
-    per = square.sum(axis=0) / np.maximum(found.n.sum(axis=0), 1)
+    per = (square * inside).sum(axis=0) / np.maximum((found.n * inside).sum(axis=0), 1)
     scale = np.where(shared & (square > 1e-12), 1 / np.sqrt(square + SHY * per + 1e-300), 0.0)
-    start = leading(answers, looked, scale * inside, rng.standard_normal(W))  # [W, F, VIEWS]
-    start = start * minority(start, habit.slope, inside)[None]
-    x = refined(answers, looked, start, scale, square, found.n, inside, max(width - 1, 1))
+    first = leading(answers, looked, scale * inside, start)  # [W, F, VIEWS]
+    first = first * minority(first, habit.slope, inside)[None]
+    x = refined(answers, looked, first, scale, square, found.n, inside, max(width - 1, 1))
     return Heard(fold, inside, x, weights(habit.slope))
 
 
