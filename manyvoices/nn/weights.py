@@ -181,8 +181,10 @@ def digest(file: Path) -> str:
 def fetched(name: str, wheel: str | None = None) -> dict[str, Any]:
     """Get by name, hf: names included, and say where it is."""
     if name.startswith("hf:"):
-        from .encoders import saved
-
+        try:
+            from .encoders import saved
+        except ImportError as error:
+            raise ManyVoicesError(f"{name} needs {error.name}: pip install 'manyvoices[deep]'") from None
         saved.ready(name)
         return {"name": name, "folder": str(saved.folder_of(name))}
     if name not in PACKAGES and name in {row["name"] for row in listed()}:
@@ -199,10 +201,12 @@ def listed() -> list[dict[str, Any]]:
     rows = []
     for file in sorted((Path(__file__).parent / "encoders").glob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf-8"))
-        held = {node.targets[0].id: node.value for node in tree.body if isinstance(node, ast.Assign)}  # type: ignore
-        if "KINDS" in held and file.stem != "saved":
+        kinds = [
+            node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "KINDS"
+        ]
+        if kinds and file.stem != "saved":
             defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-            rows.append(row(file.stem, ast.literal_eval(held["KINDS"]), title(tree), "trained" in defined))
+            rows.append(row(file.stem, ast.literal_eval(kinds[0]), title(tree), "trained" in defined))
     rows.append(
         row("FOLDER, hf:ORG/NAME", ("text", "pair"), "A text encoder of your own, as transformers saves it.", True)
     )

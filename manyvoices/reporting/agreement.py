@@ -58,11 +58,11 @@ def about_agreement(answers: Answers, seed: int, meanings: dict[str, str]) -> di
 
 
 def asked(answers: Answers) -> list[str]:
-    """Those that suit the scale; Cohen's mean over pairs only for a crowd small enough for pairs to be told apart."""
+    """Those that suit the scale; means over pairs of workers only for a crowd small enough for pairs to be told apart."""
     from ..agreement import suitable
 
     few = answers.workers is not None and len(answers.workers) <= CROWD
-    return [about.name for about, _ in suitable(answers) if few or about.name != "cohen"]
+    return [about.name for about, _ in suitable(answers) if few or about.name not in ("cohen", "scott")]
 
 
 def rows_of(scores: Scores, of: str) -> list[dict[str, Any]]:

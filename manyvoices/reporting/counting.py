@@ -32,7 +32,7 @@ def look(shard: Shard, params: Asked) -> Found:
     from scipy.sparse import csr_array
 
     classes, weight = shard.classes, shard.weighted(None)
-    votes = csr_array((weight, shard.label.astype(np.int64), shard.start), shape=(shard.size, classes))
+    votes = csr_array((weight, shard.label.astype(np.int64), shard.start), shape=(shard.size, classes), copy=True)
     votes.sum_duplicates()
     held = shard.of_task(params.code)
     judged = held >= 0

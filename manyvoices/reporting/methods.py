@@ -10,10 +10,11 @@ import numpy as np
 from ..comparison import compared
 from ..core.answers import Answers
 from ..core.dataset import Dataset
+from ..core.names import Names
 from ..core.scores import Scores
 from ..core.words import count, listed, number, value
 
-MOST, LARGE = 50_000, 20_000  # answers compared at most; from how many on three rounds must do
+MOST, LARGE = 30_000, 15_000  # answers compared at most; from how many on three rounds must do
 SHOWN = {
     "predicts_tempered": ("predicts answers", "How probable hidden answers are (mean logarithm, nearer 0 is better), with one "
     "model of workers for all methods: what the labels themselves are worth."),
@@ -48,14 +49,31 @@ def sampled(answers: Answers, seed: int) -> tuple[Answers, str]:
     """Whole tasks, drawn until there are enough answers."""
     if answers.n <= MOST:
         return answers, ""
-    task = answers.rows()[0]
     order = np.random.default_rng([seed, 20]).permutation(len(answers.tasks))
     reached = np.cumsum(answers.per_task()[order])
-    chosen = np.zeros(len(order), bool)
-    chosen[order[: max(1, int(np.searchsorted(reached, MOST, side="right")))]] = True
-    some = answers.take(chosen[task])
-    said = f"Compared on {count(int(chosen.sum()), 'task')} drawn at random, {number(some.n)} of {number(answers.n)} answers."
+    chosen = np.sort(order[: max(1, int(np.searchsorted(reached, MOST, side="right")))])
+    some = about_some(answers, chosen)
+    said = f"Compared on {count(len(chosen), 'task')} drawn at random, {number(some.n)} of {number(answers.n)} answers."
     return some, said
+
+
+def about_some(answers: Answers, tasks: np.ndarray) -> Answers:
+    """The answers about these tasks, and no other tasks: what is fitted costs by the task too."""
+    task, worker, label = answers.rows()
+    held = np.zeros(len(answers.tasks), bool)
+    held[tasks] = True
+    keep = held[task]
+    count = answers.repeated()
+    return Answers.from_codes(
+        np.searchsorted(tasks, task[keep]),
+        None if answers.workers is None else worker[keep],
+        label[keep],
+        tasks=Names([answers.tasks[t] for t in tasks.tolist()]),
+        workers=answers.workers,
+        classes=answers.classes,
+        scale=answers.scale,
+        count=None if count is None else count[keep],
+    )
 
 
 def values_of(scores: Scores) -> list[dict[str, Any]]:

@@ -96,7 +96,7 @@ def tried(work: Callable[[], Any], title: str) -> Any:
 def about_the_answers(facts: dict[str, Any], data: Dataset, answers: Answers, found: Consensus, method: str) -> None:
     """The sections on workers, tasks, classes and confidence, which are counted in one pass."""
     truth = tasks.truth_of(data, found)
-    scores, missing = ask(data, found, truth is not None)
+    scores, missing = ask(data, answers, found, truth is not None)
     spread = scores.pop("entropy", None)
     shown = tasks.hardest(found, None if spread is None else np.asarray(spread.value))
     verdict = scores.pop("spam_or_dissent", None)
@@ -130,13 +130,21 @@ def about_the_answers(facts: dict[str, Any], data: Dataset, answers: Answers, fo
         facts["confidence"] = tasks.about_confidence(found, truth, method)
 
 
+CELLS = 200_000_000  # workers or tasks times pairs of classes, above which a score that goes through all of them is left out
 ASKED = ("skill", "accuracy", "bias", "speed", "drift", "spam_or_dissent", "another_vote", "difficulty", "entropy")
 
 
-def ask(data: Dataset, found: Consensus, known: bool) -> tuple[dict[str, Scores], dict[str, str]]:
+def ask(data: Dataset, answers: Answers, found: Consensus, known: bool) -> tuple[dict[str, Scores], dict[str, str]]:
     """Scores of workers and tasks, and why some are not there."""
     scores, missing = {}, {}
+    rows = {
+        "spam_or_dissent": 0 if answers.workers is None else len(answers.workers),
+        "another_vote": len(answers.tasks),
+    }
     for name in ASKED:
+        if rows.get(name, 0) * len(answers.classes) ** 2 > CELLS:
+            missing[name] = f"not computed: too much work with {number(len(answers.classes))} classes"
+            continue
         if name == "accuracy" and not known:
             continue  # without a truth, skill says it already
         try:

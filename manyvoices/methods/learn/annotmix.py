@@ -36,7 +36,9 @@ class AnnotMix(Crowd):
         super().__init__(net, workers, classes)
         self.alpha = alpha
         self.who, self.what = nn.Embedding(workers, 128), nn.Linear(net.width, 128)
-        nn.init.uniform_(self.who.weight, -((workers or 1) ** -0.5), (workers or 1) ** -0.5)  # as a linear layer on one-hot workers
+        nn.init.uniform_(
+            self.who.weight, -((workers or 1) ** -0.5), (workers or 1) ** -0.5
+        )  # as a linear layer on one-hot workers
         self.inner = nn.Sequential(nn.Dropout(0.5), nn.Linear(256, 128), nn.BatchNorm1d(128), nn.ReLU())
         self.outer = nn.Linear(128, classes * classes)
         self.outer.bias.data.copy_(torch.eye(classes).flatten() * math.log(prior * max(classes - 1, 1) / (1 - prior)))

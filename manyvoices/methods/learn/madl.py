@@ -40,7 +40,9 @@ class MaDL(Crowd):
         super().__init__(net, workers, classes)
         self.confusion, self.alike = confusion, alike
         self.who, self.what = nn.Embedding(workers, 16), nn.Linear(net.width, 16)
-        nn.init.uniform_(self.who.weight, -((workers or 1) ** -0.5), (workers or 1) ** -0.5)  # as a linear layer on one-hot workers
+        nn.init.uniform_(
+            self.who.weight, -((workers or 1) ** -0.5), (workers or 1) ** -0.5
+        )  # as a linear layer on one-hot workers
         self.inner = nn.Sequential(
             nn.Linear(16 * 16 + 32, 128), nn.BatchNorm1d(128), nn.ReLU(), nn.Linear(128, 16), nn.BatchNorm1d(16)
         )

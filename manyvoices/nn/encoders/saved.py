@@ -51,9 +51,9 @@ def ready(name: str) -> None:
     try:
         snapshot_download(name.removeprefix("hf:"), allow_patterns=WANTED)
     except Exception as error:  # no network, no such model, no right to it: one fact to the user
-        said = " ".join(str(error).split())[:160]
+        said = " ".join(str(error).split()).partition(". ")[0][:120]
         raise ManyVoicesError(
-            f"--encoder {name} is not on this computer and could not be downloaded ({type(error).__name__}: {said}); "
+            f"{name} is not on this computer and could not be downloaded ({type(error).__name__}: {said}); "
             "give --encoder a folder saved by transformers, or minilm"
         ) from None
 
