@@ -24,6 +24,9 @@ JOBS = {
     "agree": "How far workers agree: `manyvoices agree DATA -s METHOD`; without `-s` all that suit the scale.",
     "identify": "Who and what is hard to trust: `manyvoices identify DATA -s METHOD`.",
     "evaluate": "How good predictions are: `manyvoices evaluate PREDICTIONS DATA -s METHOD`.",
+    "train": "A classifier from items and one label each: `manyvoices train DATA --labels FILE -s METHOD -o MODEL/`.",
+    "learn": "A classifier, and mostly a model of each worker, from items and everybody's answers: `manyvoices learn DATA -s METHOD -o MODEL/`.",
+    "report": "One file that says it all: `manyvoices report DATA [RUN ...] -o report.html`; the suffix decides.",
     "simulate": "Crowds whose truth is known: `manyvoices simulate OUT -s STRATEGY`.",
 }
 SIDES = {
