@@ -16,8 +16,6 @@ from manyvoices.methods.identify import spam_or_dissent as function
 
 from .cases import same_bits
 
-
-
 sod = sys.modules["manyvoices.methods.identify.spam_or_dissent"]
 KINDS = {"looks": 0, "dissents": 1, "does not look": 2}
 
@@ -356,7 +354,7 @@ def test_parts_and_what_they_are_for():
 
 
 def test_engines_seeds_and_verbs():
-    answers, role = people(9, each=60)
+    answers, _ = people(9, each=60)
     same_bits(function(answers), function(stored(answers)))
     same_bits(function(answers), mv.identify(answers, "dissent"))
     one, two = score(answers, seed=0), score(answers, seed=1)
