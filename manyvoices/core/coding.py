@@ -285,7 +285,11 @@ def items_of(raw: Raw, answers: Answers | None, rules: Rules, messages: list) ->
         return None
     ids = Names.ordered({task for table in tables for task in table["task"].unique().drop_nulls().to_list()})
     truth = np.full(len(ids), -1, np.int64)
-    classes = answers.classes if answers is not None else Names([])
+    scale = rules.scale or raw.scale
+    stated = None if answers is None else answers.classes
+    if stated is None and (named := rules.classes or raw.classes):
+        stated = Names(list(dict.fromkeys(named)) if scale == "ordinal" else in_order(set(named)))
+    classes = Names([]) if stated is None else stated
     if raw.truth is not None:
         known = raw.truth.drop_nulls(["task", "label"]).select("task", "label").unique()
         several = known.filter(pl.col("task").is_duplicated())["task"].n_unique()
@@ -301,5 +305,5 @@ def items_of(raw: Raw, answers: Answers | None, rules: Rules, messages: list) ->
     splits = raw.splits
     if splits is None and raw.items is not None and "split" in raw.items.columns:
         splits = raw.items.select("task", "split")
-    folder = raw.about.get("folder")
-    return Items(ids, classes, truth, raw.items, raw.arrays, splits, None if folder is None else Path(folder))
+    folder = None if (given := raw.about.get("folder")) is None else Path(given)
+    return Items(ids, classes, truth, raw.items, raw.arrays, splits, folder, scale, stated, rules.strict)

@@ -25,6 +25,9 @@ class Items:
     arrays: Path | None  # images.npz or features.npy
     split: pl.DataFrame | None  # task, split
     folder: Path | None = None  # where the paths of images and sounds begin
+    scale: str = "nominal"  # of labels about them
+    stated: Names | None = None  # classes that are stated, or seen in answers; None where neither is so
+    strict: bool = False  # an item that cannot be used is an error
 
     def __post_init__(self):
         self.truth.setflags(write=False)
