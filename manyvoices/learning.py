@@ -21,6 +21,7 @@ from .core.items import Items
 from .core.names import Names, in_order
 from .core.soft import Labels
 from .inputs import frame
+from .kernels.calibration import heated, reliability
 
 if TYPE_CHECKING:
     import polars as pl
@@ -120,19 +121,27 @@ def calling(job: str, method: registry.Method, options: Mapping[str, Any], out: 
 
 
 def right(model: Learned, items: Items) -> dict[str, float]:
-    """Accuracy against the truth in each split, where some is known."""
+    """Accuracy against the truth in each split, where some is known; of a calibrated model the calibration error before and
+    after, on the dev items against what it was calibrated by, on the test items against the truth."""
     assert model.split is not None
     ids, split = model.split
     truth = items.truth_of(ids)
+    fitted = model.about.get("calibration")
+    found = {} if fitted is None else {"ece_dev_before": fitted["before"]["ece"], "ece_dev": fitted["after"]["ece"]}
     if not any(label is not None for label in truth):
-        return {}
-    said = np.array(model.classes.to_list(), object)[model.predict(items).argmax(axis=1)]
+        return found
+    probs = model.predict(items)
+    said = np.array(model.classes.to_list(), object)[probs.argmax(axis=1)]
     hit, known = said == np.array(truth, object), np.array([label is not None for label in truth])
-    return {
-        f"accuracy_{name}": float(hit[rows].mean())
-        for code, name in enumerate(("train", "dev", "test"))
-        if (rows := known & (split == code)).any()
-    }
+    for code, name in enumerate(("train", "dev", "test")):
+        if (rows := known & (split == code)).any():
+            found[f"accuracy_{name}"] = float(hit[rows].mean())
+    if fitted is not None and (test := known & (split == 2)).any():
+        log_probs = np.log(np.maximum(probs[test], 1e-300))
+        cold = np.exp(heated(log_probs, 1 / model.temperature)).max(axis=1)
+        found["ece_test_before"] = reliability(cold, hit[test])["ece"]
+        found["ece_test"] = reliability(probs[test].max(axis=1), hit[test])["ece"]
+    return found
 
 
 def predictions(model: Learned, data: Dataset, workers: str | None, unseen: str) -> pl.DataFrame:

@@ -18,6 +18,7 @@ from ..core.names import Names
 from ..core.soft import Labels
 from . import devices, encoders
 from .batches import Batch, Batches, Votes, nobody
+from .calibration import calibrated
 from .loop import Loss, Run, fit
 from .model import Learned
 from .nets import Crowd, Net
@@ -76,6 +77,8 @@ class Lesson:
 
     def build(self, kind: type[Crowd], **options: Any) -> Crowd:
         """The network of a method, its start drawn from the seed."""
+        if self.how.calibrate and not len(self.dev):
+            raise BadInput("--calibrate: no dev item has an answer or a label", expected="some among the dev items")
         with torch.random.fork_rng():
             torch.manual_seed(self.how.seed)
             net = Net(self.encoded.body, self.encoded.width, len(self.classes), self.how.hidden, self.how.dropout)
@@ -118,7 +121,8 @@ class Lesson:
             "epochs": run.epoch,
             "kept_epoch": run.best_epoch if self.how.keep == "best" and run.best_epoch else run.epoch,
         }
-        return Learned(model.eval(), self.classes, self.workers, about, run.metrics, (self.ids, self.split))
+        found = Learned(model.eval(), self.classes, self.workers, about, run.metrics, (self.ids, self.split))
+        return calibrated(self, found) if self.how.calibrate else found
 
 
 def splits_of(items: Items, content: Content, seed: int) -> np.ndarray:

@@ -40,6 +40,7 @@ class Learned:
     metrics: list[dict[str, float]]
     split: tuple[Names, np.ndarray] | None = None  # ids of the items it was trained beside, and their split
     temperature: float = 1.0
+    worker_temperature: float = 1.0  # of what workers say
 
     @property
     def can(self) -> frozenset[str]:
@@ -74,14 +75,18 @@ class Learned:
         known = worker >= 0
         found = torch.zeros((len(at), len(self.classes)), dtype=torch.float64)
         if known.any():
-            found[known.cpu()] = self.net.said(seen, at[known], worker[known]).double().exp().cpu()
+            found[known.cpu()] = self.spoken(seen, at[known], worker[known]).cpu()
         if (~known).any():
             everybody = np.unique(np.linspace(0, self.net.workers - 1, min(SOME, self.net.workers)).round()).astype(int)
             asked, which = at[~known].unique(return_inverse=True)
             pairs = asked.repeat_interleave(len(everybody)), torch.from_numpy(everybody).to(device).repeat(len(asked))
-            each = self.net.said(seen, *pairs).double().exp().reshape(len(asked), len(everybody), -1).mean(dim=1)
+            each = self.spoken(seen, *pairs).reshape(len(asked), len(everybody), -1).mean(dim=1)
             found[(~known).cpu()] = each[which].cpu()
         return (found / found.sum(dim=1, keepdim=True)).numpy()
+
+    def spoken(self, seen: Seen, at: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
+        found = self.net.said(seen, at, worker).double()
+        return found.exp() if self.worker_temperature == 1 else (found / self.worker_temperature).softmax(-1)
 
     def heated(self, log_probs: torch.Tensor) -> np.ndarray:
         return (log_probs.double() / self.temperature).softmax(-1).cpu().numpy()
@@ -126,6 +131,7 @@ class Learned:
             "classes": self.classes.to_list(),
             "workers": None if self.workers is None else self.workers.to_list(),
             "temperature": self.temperature,
+            "worker_temperature": self.worker_temperature,
         }
         files = [put(path / "model.safetensors", lambda file: save_file(tensors, file))]
         if self.split is not None:
@@ -159,10 +165,11 @@ class Learned:
             raise
         except Exception as error:  # whatever a damaged file does, it is one fact to the user
             raise BadInput(f"cannot be read ({type(error).__name__}: {error})", file=path, expected=expected) from error
-        own = ("manyvoices", "classes", "workers", "temperature")
+        own = ("manyvoices", "classes", "workers", "temperature", "worker_temperature")
         about = {name: value for name, value in config.items() if name not in own}
         known = None if workers is None else Names(workers)
-        return cls(model.eval(), classes, known, about, [], read_splits(path), config["temperature"])
+        heat = config["temperature"], config.get("worker_temperature", 1.0)
+        return cls(model.eval(), classes, known, about, [], read_splits(path), *heat)
 
     def with_temperature(self, value: float) -> Learned:
         return replace(self, temperature=value)
@@ -192,6 +199,19 @@ def read_splits(path: Path) -> tuple[Names, np.ndarray] | None:
     return Names(table["task"].to_list()), np.array([code[name] for name in table["split"]], np.int8)
 
 
+def calibration(about: dict[str, Any]) -> list[str]:
+    """How far the probabilities are off, in words."""
+    found = about.get("calibration")
+    if found is None:
+        return ["probabilities: as the network gives them (--calibrate fits a temperature on the dev items)"]
+    parts = {"probabilities": found} | ({"of workers": found["workers"]} if "workers" in found else {})
+    return [
+        f"{name}: temperature {part['temperature']:.4g}, fitted on {found['against']}; expected calibration error there "
+        f"{part['before']['ece']:.4f} before, {part['after']['ece']:.4f} after ({part['after']['n']:g}, 15 bins)"
+        for name, part in parts.items()
+    ]
+
+
 def card(model: Learned) -> str:
     about = model.about
     last = model.metrics[-1] if model.metrics else {}
@@ -204,6 +224,7 @@ def card(model: Learned) -> str:
         f"- classes: {len(model.classes)}; workers: {0 if model.workers is None else len(model.workers)}",
         f"- epochs: {about['epochs']}, weights of epoch {about['kept_epoch']}",
         *(f"- {name}: {value:.6g}" for name, value in last.items()),
+        *(f"- {line}" for line in calibration(about)),
         "",
         "It predicts what it was trained on: answers of these people about such items. How good it is on others is not known;",
         "`manyvoices evaluate` measures it on the test split kept in splits.csv.",

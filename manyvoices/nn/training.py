@@ -58,6 +58,8 @@ class Training:
         Shift, mirror and crop training images at random.
     class_weights
         balanced weighs answers against the frequency of their class.
+    calibrate
+        Fit a temperature for the probabilities on the answers (or labels) of the dev items.
     seed
         For the start, the order of items, and dropout.
     device
@@ -87,6 +89,7 @@ class Training:
     patience: int = 0
     augment: bool = False
     class_weights: Literal["none", "balanced"] = "none"
+    calibrate: bool = False
     seed: int = 0
     device: str = "auto"
     precision: Literal["auto", "float32", "bf16"] = "auto"
