@@ -61,12 +61,17 @@ def inspected(data: Dataset) -> dict[str, Any]:
             "answers": answers.n,
             "answers_per_task": spread(effort),
         }
+        several = answers.scale == "multilabel"  # labels of one answer are neither repeats nor at odds
         if answers.workers is not None:
             found["answers_per_worker"] = spread(answers.per_worker())
-            found["repeated_answers"] = sums.again
+            if several:
+                found["several_labels"] = sums.again
+            else:
+                found["repeated_answers"] = sums.again
         if answers.scale != "interval":
             counts = answers.counts().sum(axis=0).astype(int)
             found["classes"] = {name: int(n) for name, n in zip(answers.classes, counts, strict=True)}
+        if answers.scale not in ("interval", "multilabel"):
             found |= agreement(sums)
             found["unanimous_tasks"] = sums.unanimous
             found["tasks_with_several_answers"] = sums.several
@@ -100,6 +105,11 @@ def odd(found: dict[str, Any]) -> list[str]:
     said = []
     if found.get("answers_per_task", {}).get("max", 0) == 1 and found.get("answers"):
         said.append("no task has two answers: nothing here can tell workers apart")
+    if found.get("scale") == "multilabel":
+        said.append(
+            "an answer may hold several labels and each label counts as an answer here; --multilabel binary asks about "
+            "one label (--question), and then there is agreement"
+        )
     if found.get("repeated_answers"):
         said.append(
             f"{many(found['repeated_answers'], 'answer')} beyond a worker's first to the same task; "

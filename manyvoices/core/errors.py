@@ -47,6 +47,7 @@ class BadCall(ManyVoicesError, ValueError):
     """The call itself is wrong: an option's value, two options that exclude each other."""
 
     code = 2
+    expected: str | None = None
 
 
 class Unknown(ManyVoicesError, LookupError):

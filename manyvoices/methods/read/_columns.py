@@ -248,7 +248,10 @@ def questions_in(table: Table, task: str | None = None) -> list[str]:
 def choose(question: str | None, names: Sequence[str], path: Path) -> str:
     """One of several questions; not to choose is a wrong call, answered with the list of them."""
     if question is None:
-        raise BadCall(f"{path}: several questions: {', '.join(sorted(names))}; choose one with --question")
+        several = ", ".join(sorted(names))
+        problem = BadCall(f"{path}: several questions: {several}; choose one with --question")
+        problem.expected = several
+        raise problem
     if question not in names:
         raise Unknown.name("question", question, names)
     return question

@@ -14,12 +14,14 @@ import polars as pl
 
 from ...core.dataset import Raw
 from ...core.errors import BadInput
+from ...core.labels import many
 from ._table import read_table
 
 GONE = ("DATA_EXPIRED", "CONSENT_REVOKED")
 PRIVATE = re.compile(
-    r"\b(name|first ?name|last ?name|surname|e-?mails?|ip|ip ?address|phone|address|country|residence|birthplace|city|"
-    r"town|state|region|province|county|zip|zip ?code|post ?code|location|locale|latitude|longitude|geo|place)\b"
+    r"\b((?:user|full|first|last|nick|sur|screen)?name|(?:e-?)?mails?|ip|ip ?address|phone|address|country|residence|"
+    r"birthplace|city|town|state|region|province|county|zip|zip ?code|post ?code|location|locale|latitude|longitude|lat|"
+    r"lon|lng|gps|geo|place)\b"
 )
 LEFT = re.compile(r"submission id|completion code|custom study.*|.* at")  # of the visit, not of the person
 
@@ -69,5 +71,5 @@ def demographics(file: Path, people: set[str]) -> tuple[pl.DataFrame, list[str]]
         [pl.when(~table[name].is_in(GONE)).then(table[name]).alias(name) for name in table.columns[1:]]
     )
     notes = [f"{file.name}: attributes of {len(known)} of {len(people)} workers"]
-    notes += [f"{file.name}: {gone} values have expired at Prolific and are missing"] if gone else []
+    notes += [f"{file.name}: {many(gone, 'value')} expired at Prolific, missing here"] if gone else []
     return table, notes

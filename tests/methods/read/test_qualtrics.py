@@ -46,7 +46,7 @@ def test_prolific_beside_the_answers_becomes_the_workers(put):
     )
     assert raw.notes[1:] == [
         "prolific_demographic_export_1.csv: attributes of 2 of 2 workers",
-        "prolific_demographic_export_1.csv: 2 values have expired at Prolific and are missing",
+        "prolific_demographic_export_1.csv: 2 values expired at Prolific, missing here",
     ]
 
 
@@ -90,3 +90,12 @@ def test_the_time_of_a_page_is_the_time_of_its_answer(put):
     )
     raw = read("qualtrics", put("a.csv", pages))
     assert raw.rows.select("task", "label", "seconds").rows() == [("1", "4", "7.25"), ("2", "5", None), ("3", "1", None)]
+
+
+@pytest.mark.parametrize(("name", "hidden"), [
+    ("username", True), ("userName", True), ("Full name", True), ("e_mail", True), ("mail", True), ("worker_ip", True), ("lat", True),
+    ("filename", False), ("platform", False), ("email_count", True), ("age", False), ("late", False), ("long", False)])
+def test_columns_that_tell_who_or_where_somebody_is(name, hidden):
+    from manyvoices.methods.read._people import private
+
+    assert private(name) is hidden

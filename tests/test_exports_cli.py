@@ -1,0 +1,80 @@
+"""Exports of labelling tools on the command line: every sample through inspect, convert, aggregate, agree, identify."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from manyvoices.cli import run
+
+sys.path.insert(0, str(Path(__file__).parent / "methods" / "read"))
+from samples import SAMPLES, lay
+
+
+class Done:
+    def __init__(self, code, out, err):
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def result(self):
+        return json.loads(self.out)["result"]
+
+    @property
+    def error(self):
+        return json.loads(self.err.splitlines()[-1])["error"]
+
+
+@pytest.fixture
+def cli(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*args: object) -> Done:
+        capsys.readouterr()
+        code = run([str(arg) for arg in args])
+        said = capsys.readouterr()
+        assert "Traceback" not in said.err
+        return Done(code, said.out, said.err)
+
+    return call
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_export_goes_through_every_verb(cli, tmp_path, name):
+    format, files = SAMPLES[name]
+    path = lay(tmp_path / "export", files) if "" in files else lay(tmp_path, files)
+    first = cli("inspect", path, "--json")
+    asked = []
+    if first.code == 2:                                      # several questions, all of them listed
+        listed = first.error["expected"].split(", ")
+        assert len(listed) > 1 and all(cli("inspect", path, "--question", q, "--json").code == 0 for q in listed)
+        asked = ["--question", listed[0]]
+    seen = cli("inspect", path, *asked, "--json").result
+    assert seen["format"] == format and seen["answers"] > 0
+    assert cli("convert", path, "again.csv", *asked).code == 0
+    again = cli("inspect", "again.csv", "--json").result
+    assert [again[key] for key in ("tasks_answered", "workers", "answers")] == [seen[key] for key in ("tasks_answered", "workers", "answers")]
+    done = cli("aggregate", path, *asked, "-s", "mv")
+    assert done.code == 0 and len(done.out.splitlines()) == seen["tasks_answered"] + 1, done.err
+    for verb in ("agree", "identify"):
+        done = cli(verb, path, *asked, "--json")
+        assert done.code == 0 and done.result, done.err
+        assert all(row["value"] is not None or row["note"].startswith("not defined because") for row in done.result)
+    done = cli("compare", path, *asked, "-s", "mv", "--rounds", 1)
+    assert done.code in (0, 3) and done.err.count("\n") < 12  # data too small to hide anything from are told so
+
+
+def test_several_labels_an_answer_are_no_repeats(cli, tmp_path):
+    said = [{"id": 1, "text": "x", "label": ["a", "b"], "Comments": []}, {"id": 2, "text": "y", "label": ["b"], "Comments": []}]
+    lines = "".join(json.dumps(one) + "\n" for one in said)
+    lay(tmp_path / "labels", {"": None, "ann.jsonl": lines, "bo.jsonl": lines})
+    done = cli("inspect", "labels")
+    assert "beyond a worker's first" not in done.out + done.err and "--multilabel binary" in done.out + done.err
+    found = cli("inspect", "labels", "--json").result
+    assert found["several_labels"] == 2 and not {"agreement", "unanimous_tasks", "repeated_answers"} & found.keys()
+    one = cli("inspect", "labels", "--multilabel", "binary", "--question", "a", "--json").result
+    assert one["agreement"] == 1 and one["repeated_answers"] == 0
+    asked = cli("inspect", "labels", "--multilabel", "binary", "--json")
+    assert asked.code == 2 and asked.error["expected"] == "a, b"
