@@ -30,7 +30,7 @@ def read(
     repeats: str = "all",
     scale: str | None = None,
     exclude_workers: Iterable[str] = (),
-    map_labels: Mapping[str, str] | None = None,
+    map_labels: Mapping[str, str | None] | None = None,
     hash_workers: bool = False,
     hash_key: str | None = None,
     classes_limit: int = 65_536,

@@ -80,6 +80,8 @@ def inspect(data, format, on, **options):
     from .inspection import inspected
 
     common, options = parted(options)
+    if options.get("question") == "all":
+        raise BadCall("inspect looks at one question at a time: leave --question out and they are listed")
     record = recorded(options | {"from": format})
     dataset = loaded(data, format, on, options)
     found = inspected(dataset)
@@ -104,7 +106,8 @@ def convert(data, out, to, format, on, **options):
     from . import api
     from .core.files import spare
     from .engines.disk import scratch
-    from .runs import fingerprints, write_manifest
+    from .inputs import questions
+    from .runs import fingerprints, slugs, write_manifest
 
     common, options = parted(options)
     if to_stdout := out == "-":
@@ -115,16 +118,28 @@ def convert(data, out, to, format, on, **options):
     if on is not None:
         api.engine(on)  # no difference to a conversion, but no nonsense either
     record = recorded(options | {"from": format, "to": to})
-    dataset = loaded(data, format, None, options)  # rows are written one by one: from memory
-    files = api.convert(dataset, out, to)
-    tell(common, dataset)
-    more = {"input": data, "options": record, "common": common, "notes": notes_of(dataset)}
+    if options.get("question") == "all":
+        if to_stdout or Path(out).suffix:
+            raise BadCall("--question all makes a data set for each question: give a folder, DIR/")
+        folders = slugs(questions(Path(data), format, of_reader(options)))
+    else:
+        folders = {options.get("question"): ""}
+    files, notes = [], []
+    for question, folder in folders.items():
+        place = f"{Path(out)}/{folder}/" if folder else out
+        # rows are written one by one: from memory
+        dataset = loaded(data, format, None, options | {"question": question})
+        files += api.convert(dataset, place, to)
+        tell(common, dataset)
+        notes += notes_of(dataset)
+        if Path(place).is_dir():
+            made = record | ({"question": question} if folder else {})
+            files.append(write_manifest(Path(place), ["convert"], made, fingerprints(Path(data), []), {}))
+    more = {"input": data, "options": record, "common": common, "notes": notes}
     if to_stdout:
         text = Path(out).read_bytes().decode()
         finish("convert", list(csv.DictReader(io.StringIO(text))), plain=lambda: sys.stdout.write(text), **more)
         return
-    if Path(out).is_dir():
-        files.append(write_manifest(Path(out), ["convert"], record, fingerprints(Path(data), []), {}))
     finish(
         "convert",
         [str(f) for f in files],
@@ -217,7 +232,7 @@ def aggregate(data, strategy, out, format, on, **options):
     manyvoices aggregate answers.csv -s "mv,ds[smoothing=0.1]" -o results/
     """
     from .inputs import questions
-    from .runs import Call, aggregate_all, check_output, slug
+    from .runs import Call, aggregate_all, check_output, slugs
 
     common, options = parted(options)
     asked = click.get_current_context().meta["asked"]
@@ -235,8 +250,9 @@ def aggregate(data, strategy, out, format, on, **options):
     # columns of the answers and tasks without any are looked up in memory; the answers go where they should afterwards
     late = mine["all_tasks"] or any({"score", "author"} & set(method.data) for method, _ in asked)
     result, files, notes, table = {}, [], [], None
-    for question in questions(Path(data), format, of_reader(reader)) if all_questions else [None]:
-        place = out if question is None else f"{out}/{slug(question)}/"
+    folders = slugs(questions(Path(data), format, of_reader(reader))) if all_questions else {None: ""}
+    for question, folder in folders.items():
+        place = out if question is None else f"{out}/{folder}/"
         chosen = {} if question is None else {"question": question}
         dataset = loaded(data, format, None if late else on, reader | chosen)
         if question is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import json
 import platform
 import re
@@ -121,9 +122,16 @@ def side_inputs_for(
     return {name: value for name, value in given.items() if name in method.data}, left
 
 
-def slug(name: str) -> str:
-    """A question as the name of a folder."""
-    return re.sub(r"[^\w.-]+", "-", name).strip("-.")[:80] or "question"
+def slugs(names: Iterable[str]) -> dict[str, str]:
+    """Questions as names of folders, each its own, also where capitals make no difference."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        plain = re.sub(r"[^\w.-]+", "-", name).strip("-.")[:60] or "question"
+        more = (plain if n == 1 else f"{plain}-{n}" for n in itertools.count(1))
+        found[name] = next(slug for slug in more if slug.lower() not in taken)
+        taken.add(found[name].lower())
+    return found
 
 
 def check_output(

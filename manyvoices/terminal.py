@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import logging
 import os
@@ -235,7 +236,7 @@ class Lines(logging.Handler):
 def loaded(data: str, format: str | None, on: str | None, options: dict[str, Any]):
     """DATA with the reading options as the command line spells them."""
     from . import api
-    from .inputs import frame, from_stdin
+    from .inputs import from_stdin
 
     source = from_stdin(sys.stdin.buffer.read()) if data == "-" else Path(data)
     if options.get("classes") is not None:
@@ -247,12 +248,7 @@ def loaded(data: str, format: str | None, on: str | None, options: dict[str, Any
     else:
         options.pop("exclude_workers", None)
     if options.get("map_labels") is not None:
-        table, file = frame(Path(options["map_labels"]))
-        if table.width < 2:
-            raise BadInput("one column", file=file, expected="two columns: from,to")
-        options["map_labels"] = dict(
-            zip(table[table.columns[0]].to_list(), table[table.columns[1]].to_list(), strict=True)
-        )
+        options["map_labels"] = renamings(Path(options["map_labels"]))
     rules = {name: options.pop(name) for name in list(options) if name in RULES and options[name] is not None}
     rest = {name: value for name, value in options.items() if value is not None and name not in RULES}
     try:
@@ -286,7 +282,32 @@ def lines_of(path: Path) -> list[str]:
         raise BadInput(
             f"cannot be read ({getattr(error, 'strerror', None) or error})", file=path, expected="one worker a line"
         ) from None
+    header, *rows = list(csv.reader(texts)) or [[]]
+    if len(header) > 1 and "worker" in header:
+        at = header.index("worker")
+        return [row[at] for row in rows if len(row) > at and row[at]]
     return [text for text in texts if text and text != "worker"]
+
+
+def renamings(path: Path) -> dict[str, str | None]:
+    """--map-labels: the columns from,to, or two columns without a header. Nothing in `to` makes a label a missing one."""
+    from .inputs import frame
+
+    try:
+        table, _ = frame(path)
+    except BadInput as problem:
+        line, value = problem.line, problem.value
+        raise BadInput(problem.message, file=path, line=line, value=value, expected="two columns: from,to") from None
+    names = table.columns
+    pairs = (
+        table.select("from", "to").rows() if {"from", "to"} <= set(names) else [tuple(names[:2]), *table[:, :2].rows()]
+    )
+    found: dict[str, str | None] = {}
+    for old, new in pairs:
+        if old is not None and found.setdefault(old, new) != new:
+            told = f"label {old!r} is to be both {found[old]!r} and {new!r}"
+            raise BadInput(told, file=path, value=old, expected="each label once")
+    return found
 
 
 def say(common: dict[str, Any]):

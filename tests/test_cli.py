@@ -537,6 +537,21 @@ def test_min_prob(cli):
     assert np.load("x.npy").tolist() == [0, 1, -1, 2]
 
 
+def test_a_label_withheld_is_one_row_whatever_was_tied(cli):
+    done = cli("aggregate", "answers.csv", "-s", "mv", "--min-prob", "0.6", "--ties", "all")
+    assert [row["task"] for row in done.rows] == list("abcd") and "no label: 1 (needs review)" in done.err
+    rows = cli("aggregate", "answers.csv", "-s", "mv", "--min-prob", "0.5", "--ties", "all").rows
+    assert [row["task"] for row in rows] == list("abccd")
+
+
+def test_tasks_without_answers_are_counted_apart(cli):
+    Path("data").mkdir()
+    write("data/answers.csv", ANSWERS)
+    write("data/truth.csv", "task,label\na,cat\nz,dog\n")
+    assert "4 tasks labelled from 11 answers of 3 workers in 3 classes, and 1 without answers" in cli("aggregate", "data", "--all-tasks").err
+    assert "without answers" not in cli("aggregate", "data").err
+
+
 def test_an_abstention_has_a_note(cli):
     rows = {row["task"]: row for row in cli("aggregate", "answers.csv", "-s", "twothird").rows}
     assert rows["c"]["label"] == "" and rows["c"]["note"]
@@ -677,10 +692,41 @@ def test_exclude_workers(cli):
     assert "nobody" in done.err and "excluded" in done.err
 
 
+def test_excluded_workers_in_a_table(cli):
+    """The table of workers that an earlier run wrote, cut down to those who go."""
+    write("out.csv", "worker,n,skill\neve,4,0.1\n")
+    assert cli("aggregate", "answers.csv", "-s", "mv", "--exclude-workers", "out.csv").out == \
+        cli("aggregate", "answers.csv", "-s", "mv", "--exclude-workers", write("out.txt", "eve\n")).out
+    assert "excluded" in cli("aggregate", "answers.csv", "-s", "mv", "--exclude-workers", "out.csv").err
+
+
 def test_map_labels(cli):
     write("map.csv", "from,to\ncat,pet\ndog,pet\n")
     done = cli("aggregate", "answers.csv", "-s", "mv", "--map-labels", "map.csv")
     assert labels(done) == {"a": "pet", "b": "pet", "c": "pet", "d": "emu"}
+
+
+def test_labels_mapped_to_nothing_are_missing(cli):
+    write("map.csv", "from,to\nemu,\ndog,pet\ncat,pet\n")
+    done = cli("aggregate", "answers.csv", "-s", "mv", "--map-labels", "map.csv")
+    assert done.code == 0 and labels(done) == dict.fromkeys("abcd", "pet") and "2 rows (missing label)" in done.err
+    Path("data").mkdir()
+    write("data/answers.csv", ANSWERS)
+    write("data/META.json", '{"classes": ["cat", "dog", "emu"]}')
+    write("data/truth.csv", "task,label\na,cat\na,dog\nb,emu\n")                 # one truth once both are pets; and none
+    done = cli("aggregate", "data", "-s", "mv", "--map-labels", "map.csv", "--soft")
+    assert list(done.rows[0])[4:] == ["p:pet"] and "accuracy: 1.0000" in done.err and "on 1 task" in done.err
+
+
+@pytest.mark.parametrize("text, code, says", [
+    ("cat,pet\ndog,pet\n", 0, ""), ("to,why,from\npet,x,cat\npet,y,dog\n", 0, ""), ("old,new\ncat,pet\ndog,pet\n", 0, ""),
+    ("from,to\ncat,pet\ncat,beast\n", 3, "both 'pet' and 'beast'"), ("from\ncat\n", 3, "two columns: from,to"), ("from,to\nyak,pet\n", None, "yak")])
+def test_tables_of_labels_to_rename(cli, text, code, says):
+    write("map.csv", text)
+    done = cli("aggregate", "answers.csv", "-s", "mv", "--map-labels", "map.csv")
+    assert done.code == (code or 0) and says in done.err
+    if code == 0:
+        assert labels(done) == {"a": "pet", "b": "pet", "c": "pet", "d": "emu"}
 
 
 def test_truth_is_mapped_with_the_labels(cli):
@@ -694,6 +740,30 @@ def test_truth_is_mapped_with_the_labels(cli):
 def test_spellings_of_one_label_are_pointed_out(cli):
     write("yes.csv", "task,worker,label\na,x,Yes\na,y,yes \nb,x,no\n")
     assert "spellings" in cli("aggregate", "yes.csv", "-s", "mv").err
+
+
+QUESTIONS = "task,worker,question,label\n1,a,q.csv,9\n1,a,a b,yes\n1,b,a b,yes\n1,a,a/b,no\n1,a,A-b,3\n"
+
+
+def test_every_question_has_a_folder_of_its_own(cli):
+    write("q.csv", QUESTIONS)
+    done = cli("aggregate", "q.csv", "-s", "mv")
+    assert done.code == 2 and all(name in done.err for name in ("a b", "a/b", "A-b", "--question"))
+    assert labels(cli("aggregate", "q.csv", "-s", "mv", "--question", "a/b")) == {"1": "no"}
+    for more in ([], ["-o", "x.csv"]):
+        assert cli("aggregate", "q.csv", "-s", "mv", "--question", "all", *more).code == 2
+    done = cli("aggregate", "q.csv", "-s", "mv", "--question", "all", "-o", "all/", "--json")
+    assert {p.name: labels(p / "labels.csv")["1"] for p in Path("all").iterdir()} == {"A-b": "3", "a-b-2": "yes", "a-b-3": "no", "q.csv": "9"}
+    assert {name: rows[0]["label"] for name, rows in done.json["result"].items()} == {"A-b": "3", "a b": "yes", "a/b": "no", "q.csv": "9"}
+
+
+def test_every_question_is_converted(cli):
+    write("q.csv", QUESTIONS)
+    assert cli("convert", "q.csv", "all/", "--question", "all").code == 0
+    assert labels(cli("aggregate", "all/a-b-2", "-s", "mv")) == {"1": "yes"} and len(list(Path("all").iterdir())) == 4
+    for args in (["convert", "q.csv", "x.csv"], ["convert", "q.csv", "-"], ["inspect", "q.csv"]):
+        done = cli(*args, "--question", "all")
+        assert done.code == 2 and "question" in done.err and not Path("x.csv").exists()
 
 
 def test_columns_under_other_names(cli):
@@ -1055,3 +1125,11 @@ def test_on_disk_whatever_the_command(crowd, cli):
         plain, disk = (cli("aggregate", crowd, *args, *more).out for more in ([], ["--on", "disk"]))
         assert plain and plain == disk
     assert cli("convert", crowd, "x.csv", "--on", "disk").code == 0
+
+
+def test_a_format_of_one_file_is_no_folder(crowd, cli):
+    """`convert DATA out/ --to lewidi2025` once wrote a file called out."""
+    for to in ("lewidi2023", "lewidi2025", "labelstudio"):
+        done = cli("convert", crowd, "out/", "--to", to)
+        assert done.code == 2 and "one file" in done.err and ".json" in done.err and not Path("out").exists()
+        assert cli("convert", crowd, f"{to}.json", "--to", to).code == 0

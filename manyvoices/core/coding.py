@@ -33,7 +33,7 @@ class Rules:
     repeats: str = "all"
     scale: str | None = None
     exclude_workers: tuple[str, ...] = ()
-    map_labels: tuple[tuple[str, str], ...] = ()
+    map_labels: tuple[tuple[str, str | None], ...] = ()  # None: a missing label
     hash_workers: bool = False
     hash_key: str | None = None
     classes_limit: int = MANY_CLASSES
@@ -74,6 +74,10 @@ def answers_of(
         and (unknown := sorted(set(rules.exclude_workers) - set(rows["worker"].unique().to_list())))
     ):
         messages.append(f"{len(unknown)} workers to exclude have no answers: {', '.join(unknown[:5])}")
+    if rules.map_labels and not rows["label"].cast(pl.String).is_in([old for old, _ in rules.map_labels]).any():
+        messages.append(
+            f"nobody says a label that is to be renamed: {', '.join(old for old, _ in rules.map_labels[:5])}"
+        )
     rows = cleaned(rows, raw, rules, dropped)
     if named:
         rows = one_each(rows, raw, rules, dropped, messages)
@@ -113,10 +117,15 @@ def cleaned(rows: pl.DataFrame, raw: Raw, rules: Rules, dropped: dict) -> pl.Dat
     rows = without_missing(rows, raw, rules, dropped)
     if raw.abstain:
         rows = left_out(rows, pl.col("label").cast(pl.String).is_in(list(raw.abstain)), "abstentions", dropped)
-    if rules.map_labels and rows["label"].dtype == pl.String:
-        old, new = zip(*rules.map_labels, strict=True)
-        rows = rows.with_columns(pl.col("label").replace(list(old), list(new)))
-    return rows
+    return mapped(rows, rules) if rows["label"].dtype == pl.String else rows
+
+
+def mapped(rows: pl.DataFrame, rules: Rules) -> pl.DataFrame:
+    """Labels under their other names; no name is a missing label."""
+    if not rules.map_labels:
+        return rows
+    old, new = zip(*rules.map_labels, strict=True)
+    return rows.with_columns(pl.col("label").cast(pl.String).replace(list(old), list(new)))
 
 
 def left_out(rows: pl.DataFrame, mask: pl.Expr, reason: str, dropped: dict) -> pl.DataFrame:
@@ -139,8 +148,8 @@ def without_missing(rows: pl.DataFrame, raw: Raw, rules: Rules, dropped: dict) -
     absent = pl.col("label").is_null()
     if rows["label"].dtype.is_float():
         absent |= pl.col("label").is_nan()
-    if rules.missing:
-        absent |= pl.col("label").cast(pl.String).is_in(list(rules.missing))
+    if missing := [*rules.missing, *(old for old, new in rules.map_labels if new is None)]:
+        absent |= pl.col("label").cast(pl.String).is_in(missing)
     if rules.strict and rows.select(absent.any()).item():
         raise BadInput(
             "the label is missing", **place(raw, first_row(raw, absent)), expected="a label in every row (--strict)"
@@ -199,7 +208,7 @@ def classes_of(rows: pl.DataFrame, raw: Raw, rules: Rules, scale: str, messages:
     stated = (
         rules.classes
         if rules.classes is not None
-        else raw.classes and [renamed.get(name, name) for name in raw.classes]
+        else raw.classes and [new for name in raw.classes if (new := renamed.get(name, name)) is not None]
     )
     if stated is not None:
         stated = list(dict.fromkeys(stated))
@@ -291,15 +300,12 @@ def items_of(raw: Raw, answers: Answers | None, rules: Rules, messages: list) ->
         stated = Names(list(dict.fromkeys(named)) if scale == "ordinal" else in_order(set(named)))
     classes = Names([]) if stated is None else stated
     if raw.truth is not None:
-        known = raw.truth.drop_nulls(["task", "label"]).select("task", "label").unique()
+        known = mapped(raw.truth.select("task", "label"), rules).drop_nulls().unique()
         several = known.filter(pl.col("task").is_duplicated())["task"].n_unique()
         if several:
             messages.append(f"{several} tasks have two truths and count as having none")
             known = known.filter(~pl.col("task").is_duplicated())
         said = known["label"].cast(pl.String)
-        if rules.map_labels:
-            old, new = zip(*rules.map_labels, strict=True)
-            said = said.replace(list(old), list(new))
         classes = Names([*classes, *in_order(set(said.unique().to_list()) - set(classes))])
         truth[ids.code(known["task"].to_list())] = classes.code(said.to_list())
     splits = raw.splits

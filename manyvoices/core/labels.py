@@ -34,6 +34,9 @@ def label_table(
         }
         return pl.DataFrame(columns | {"n": found.n[rows]}).with_columns(pl.col("value", "low", "high").fill_nan(None))
     rows, codes = choose(found, rows, ties, seed)
+    if min_prob is not None:  # a label that is withheld is one row, however many classes are tied
+        again = np.r_[False, rows[1:] == rows[:-1]] & (found.probs[rows].max(axis=1, initial=0.0) < min_prob)
+        rows, codes = rows[~again], codes[~again]
     probs = found.probs[rows]
     prob = probs[np.arange(len(rows)), np.maximum(codes, 0)] if len(found.classes) else np.zeros(len(rows))
     prob = np.where(codes < 0, probs.max(axis=1, initial=0.0), prob)
@@ -157,10 +160,12 @@ def shortened(name: str) -> str:
 def summary(found: Consensus, table: pl.DataFrame | None = None, ties: str = "lowest") -> str:
     """A few lines about a result; counts are those of the table that was written, where there is one."""
     answered = found.n > 0
+    guessed = 0 if table is None else int((table["n"] == 0).sum())
     lines = [
         f"{many(answered.sum(), 'task')} labelled from {many(found.n.sum(), 'answer')}"
         + ("" if found.workers is None else f" of {many(len(found.workers), 'worker')}")
         + (f" in {many(len(found.classes), 'class', 'classes')}" if found.probs is not None else "")
+        + (f", and {guessed} without answers at the prior" if guessed else "")
     ]
     if found.probs is not None and len(found.classes):
         labels = found.labels() if table is None else table["label"].to_list()

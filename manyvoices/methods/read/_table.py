@@ -68,6 +68,7 @@ def read_table(path: Path, *, strip: bool = True) -> Table:
     if start == b"[":
         return _read_json_list(path, data, notes)
     if start == b"{":
+        _refuse_an_object(path, data)
         return _read_json_lines(path, data, notes)
     return _read_csv(path, data, notes, strip)
 
@@ -354,6 +355,21 @@ def _read_json_lines(path: Path, data: bytes, notes: list[str]) -> Table:
     if loose:
         notes = [*notes, f"{path.name}: commas after the last entry skipped in {loose} line{'s' * (loose > 1)}"]
     return Table(path, pl.concat(frames, how="diagonal"), where, notes, nested)
+
+
+def _refuse_an_object(path: Path, data: bytes) -> None:
+    """A .json file that is one object over several lines: what is broken in it, or that no layout is like it."""
+    if ".json" not in path.suffixes:
+        return
+    first = without_trailing_commas(next(filter(str.strip, _lines(data)))).rstrip().removesuffix(",")
+    try:
+        decoder.decode(first)
+    except json.JSONDecodeError:
+        expected = "a list of JSON objects, one JSON object a line, or a layout named with --from"
+        decode_json(data.decode(), path, expected)
+        raise BadInput("one JSON object, in no layout that is known", file=path, expected=expected) from None
+    except RecursionError:
+        return
 
 
 def _chunks(lines: io.TextIOWrapper, path: Path) -> Iterator[list[tuple[dict, bool]]]:

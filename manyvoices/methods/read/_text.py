@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from ...core.errors import BadInput, NotWritable
+from ...core.errors import BadCall, BadInput, NotWritable
 
 MOST = 1 << 28  # bytes that a gzip file of any size may unpack to
 GLANCE = 256 * 1024  # bytes that tell one format from another
@@ -326,3 +326,11 @@ def no_leftovers(folder: Path, layout: Iterable[str], names: Iterable[str]) -> N
             f"{folder}: already holds {', '.join(left)}, which would pass for part of these data; "
             "write into another folder"
         )
+
+
+def one_file(out: Path, format: str, *suffixes: str) -> Path:
+    """Where a format of one file goes: never a file that is named like a folder."""
+    out = Path(out)
+    if out.suffix not in suffixes or out.is_dir():
+        raise BadCall(f"{out}: {format} is one file; give it a name ending in {' or '.join(suffixes)}")
+    return out

@@ -31,7 +31,7 @@ from ...core.names import in_order
 from ._columns import rows_of
 from ._export import MAIL, Export, a_file, content, labels_of, listed_cell, ordinal, scalar
 from ._table import Records, glance, is_parquet, read_records
-from ._text import Number, as_text, cautious, head, peek_json, short
+from ._text import Number, as_text, cautious, head, one_file, peek_json, short
 
 EXPECTED = (
     '[{"id", "data", "annotations": [...]}], or columns id, annotator, annotation_id, lead_time and the questions'
@@ -324,7 +324,7 @@ def _asked(columns: list[str], rows: list[dict[str, Any]]) -> tuple[list[str], l
 
 def write(data: Raw, out: Path) -> list[Path]:
     """Tasks with predictions, to be imported: the labels, or for answers of workers a prediction each."""
-    rows = rows_of(data, "labelstudio")
+    out, rows = one_file(out, "labelstudio", ".json"), rows_of(data, "labelstudio")
     label, kind = str(data.about.get("question") or "label"), "number" if data.scale == "interval" else "choices"
     shows = {} if data.items is None else {row.pop("task"): row for row in data.items.to_dicts()}
     fields = next(
@@ -360,7 +360,7 @@ def write(data: Raw, out: Path) -> list[Path]:
                 "predictions": predictions,
             }
         )
-    return [put_text(Path(out), json.dumps(tasks, ensure_ascii=False, indent=1) + "\n")]
+    return [put_text(out, json.dumps(tasks, ensure_ascii=False, indent=1) + "\n")]
 
 
 def _number(text: Any) -> float | None:

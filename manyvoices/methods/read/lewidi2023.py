@@ -33,7 +33,7 @@ from ...core.files import put_text
 from ...core.names import in_order
 from ._columns import choose, one_a_pair, rows_of
 from ._lewidi import Entry, brief, classes_of, labels_of, load_entries, looks, main_question, raw_of, soft_labels
-from ._text import as_text, cautious, short
+from ._text import as_text, cautious, one_file, short
 
 
 @cautious
@@ -144,10 +144,11 @@ def _workers(entries: list[Entry]) -> pl.DataFrame | None:
 
 def write(data: Raw, out: Path) -> list[Path]:
     """One file in the form of the 2023 edition; for a name in .tsv, what is handed in there."""
-    if Path(out).suffix == ".tsv":
+    out = one_file(out, "lewidi2023", ".json", ".tsv")
+    if out.suffix == ".tsv":
         _, names, soft = soft_labels(data, "lewidi2023")
         lines = ["\t".join([names[int(row.argmax())], *map(brief, row)]) for row in soft]
-        return [put_text(Path(out), "".join(f"{line}\n" for line in lines))]
+        return [put_text(out, "".join(f"{line}\n" for line in lines))]
     rows = one_a_pair(rows_of(data, "lewidi2023", named=True), "lewidi2023")
     rows = rows.with_columns(pl.col("label").cast(pl.String))
     classes = data.classes or in_order(set(rows["label"]))
@@ -182,4 +183,4 @@ def write(data: Raw, out: Path) -> list[Path]:
         if task in truth:
             entry["hard_label"] = truth[task]
         entries[task] = entry
-    return [put_text(Path(out), json.dumps(entries, ensure_ascii=False, indent=1) + "\n")]
+    return [put_text(out, json.dumps(entries, ensure_ascii=False, indent=1) + "\n")]

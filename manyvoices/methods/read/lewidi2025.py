@@ -51,7 +51,7 @@ from ._lewidi import (
     side_file,
     soft_labels,
 )
-from ._text import as_text, cautious, parse_json, short
+from ._text import as_text, cautious, one_file, parse_json, short
 
 
 @cautious
@@ -139,7 +139,7 @@ def _split(text: str | None, entry: Entry, times: int) -> list[str | None]:
 
 def write(data: Raw, out: Path) -> list[Path]:
     """One file in the form of the 2025 edition; for X_soft.tsv and X_pe.tsv, what is handed in there."""
-    out = Path(out)
+    out = one_file(out, "lewidi2025", ".json", ".tsv")
     if out.suffix == ".tsv":
         if not out.name.endswith(("_soft.tsv", "_pe.tsv")):
             raise BadCall(f"{out.name}: the names of submissions to lewidi2025 end in _soft.tsv or _pe.tsv")

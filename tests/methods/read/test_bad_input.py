@@ -99,6 +99,8 @@ DEEP = b"[" * 100_000
             b'{"task": 1, "worker": 2, "label": 3.0}\n{"task": "\\uD800", "worker": 2, "label": 3}',
             r"a.jsonl, line 2: half a character, \\uD800",
         ),
+        ("a.json", b'{"1": {"a": "x"},\n "2": {"a" "y"}}', "a.json, line 2: broken JSON at column 12"),
+        ("a.json", b'\n{"1":\n {"a": "x"}}', "a.json: one JSON object, in no layout that is known; expected a list"),
         ("a.json", DEEP, "a.json: JSON nested too deeply"),
         ("a.json", b'{"task":' * 100_000, "a.json, line 1: JSON nested too deeply"),
         (
