@@ -4,7 +4,8 @@
     residual[w, t]    = y - c[w] - b[w] consensus[t]       y the answer in coordinates, the consensus without w
     view[t]           = sum over workers of x[w] residual[w, t]
     x                 = a leading eigenvector of the residuals' correlations; then, some rounds long, the standard
-                        deviations above one by which a worker's residuals go with the view of the others
+                        deviations above one by which a worker's residuals go with the view of the others; 0 for all
+                        where they who share it follow the consensus like the rest: it is the consensus, less blurred
 
 Workers are dealt into folds; what is compared with a worker is made without any answer of the worker's fold, so that
 answers given without looking stand to it as permuted ones do. No table of pairs of workers is made: products with the
@@ -28,6 +29,7 @@ VIEWS, FOLDS, ROUNDS, TRUST = 2, 20, 8, 4
 KRYLOV = 12
 LEAST = 0.02  # what a worker's answer weighs at least
 FEW = 5.0  # answers' worth of the usual slope that everybody starts with
+LESS = 0.9  # of the usual slope: a view is of people who follow the consensus less
 SHY = 20.0  # answers' worth by which the residuals of those who said little are held back
 
 
@@ -311,7 +313,7 @@ def heard(answers: Answers, scaling: tuple[float, float] | None, seed: int) -> H
     first = leading(answers, looked, scale * inside, start)  # [W, F, VIEWS]
     first = first * minority(first, habit.slope, inside)[None]
     x = refined(answers, looked, first, scale, square, found.n, inside, max(width - 1, 1))
-    return Heard(fold, inside, x, weights(habit.slope))
+    return Heard(fold, inside, of_their_own(x, inside), weights(habit.slope))
 
 
 def leading(answers: Answers, looked: Looked, scale: np.ndarray, start: np.ndarray) -> np.ndarray:
@@ -350,6 +352,18 @@ def minority(x: np.ndarray, slope: np.ndarray, inside: np.ndarray) -> np.ndarray
     n = np.maximum(inside.sum(axis=0), 1)
     apart = (slope - (slope * inside).sum(axis=0) / n) * inside
     return np.where(np.einsum("wf,wfv->fv", apart, x) > 0, -1.0, 1.0)
+
+
+def of_their_own(looked: Looked, inside: np.ndarray) -> Looked:
+    """Without the views of people who follow the consensus like those who make it."""
+    held, slope = inside[:, looked.fold], looked.slope[:, looked.fold].clip(0)
+    usual, mine = mean(slope, slope * held), mean(slope, looked.x * held)
+    return replace(looked, x=looked.x * (mine < LESS * usual))
+
+
+def mean(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    total = weight.sum(axis=0)
+    return (x * weight).sum(axis=0) / np.where(total > 0, total, 1.0)
 
 
 def refined(

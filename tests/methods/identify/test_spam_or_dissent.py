@@ -285,6 +285,15 @@ def test_a_view_on_some_tasks():
     assert (note[role == 1] == sod.PARTLY).mean() > .8 and (note[role == 0] == sod.AGREES).mean() > .9
 
 
+@pytest.mark.parametrize("classes", [2, 5])
+def test_who_is_always_right_has_no_view_of_their_own(classes):
+    """Where some guess the consensus is blurred; that the others share what it misses is not a view."""
+    for seed in (1, 4, 7):
+        crowd = mv.simulate("hammer_spammer", workers=30, tasks=200, classes=classes, per_task=8, ratio=.4, seed=seed)
+        found = score(crowd.answers)
+        assert all(note == sod.AGREES for note, value in zip(found.note, found.value, strict=True) if value > .6), seed
+
+
 def test_adversaries_are_informative_and_disagree():
     answers, role = people(2, classes=2, dissent="against")
     found, beside = score(answers), score(answers, "spam_or_dissent.agreement")
