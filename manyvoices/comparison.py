@@ -25,6 +25,7 @@ from .core import registry
 from .core.answers import Answers
 from .core.consensus import Consensus
 from .core.dataset import Dataset
+from .core.draws import Draws
 from .core.errors import BadCall, BadInput, ManyVoicesError
 from .core.items import Items
 from .core.scores import Scores, joined, table
@@ -451,7 +452,7 @@ def judged(trial: Trial, seed: int) -> Judged:
         pairs, squares = np.stack([empty, empty]), np.stack([wide, wide])
         return Judged(trial, empty, empty, wide, pairs, pairs, squares, [""] * (M * S))
     point = everything(trial.sums.sum(axis=0, keepdims=True))[0]
-    low, high, how = resample.bootstrap(trial.sums, everything, point, trial.units, DRAWS, seed)
+    low, high, how = resample.bootstrap(trial.sums, everything, point, trial.units, Draws(DRAWS, seed))
     same = np.array([text.endswith("differs from the others") for text in how])
     same[: M * S] = False  # a rank or a gap that every draw repeats is known; a share of 1 is not
     low, high = np.where(same, point, low), np.where(same, point, high)

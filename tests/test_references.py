@@ -3,7 +3,6 @@
 A case has the `options` of the reference and `expect`: a path into its result -> [value, how far off it may be].
 """
 
-import importlib
 import json
 import math
 import random
@@ -12,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import references
+
+from manyvoices.core import registry
 
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text())
 SIMULATED = GOLDEN["simulated"]["expected"]
@@ -70,7 +71,7 @@ def test_golden(name, method, case):
 
 def simulated(table):
     strategy, options = SIMULATED[table]["strategy"], SIMULATED[table]["options"]
-    crowd = getattr(importlib.import_module(f"manyvoices.methods.simulate.{strategy}"), strategy)(**options)
+    crowd = registry.find("simulate", strategy)(**options)
     answers = list(zip(crowd.task.tolist(), crowd.worker.tolist(), crowd.label.tolist(), strict=True))
     return answers, (len(crowd.truth), *crowd.confusions.shape[:2]), crowd.truth.tolist()
 

@@ -13,15 +13,16 @@ import importlib
 import importlib.util
 import re
 import sys
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache, wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Any
 
 from .errors import BadCall, ManyVoicesError, Unknown
 
 METHODS = Path(__file__).parent.parent / "methods"
-TRAINING = Path(__file__).parent.parent / "nn" / "training.py"
 ENTRY_POINTS = "manyvoices.methods"
 PLAIN = ("int", "float", "str", "bool")
 
@@ -37,7 +38,7 @@ class Option:
     choices: tuple[str, ...] = ()
     optional: bool = False  # None is a value
     also: tuple[str, ...] = ()
-    group: str = ""  # "training": one of the options that every trained method shares
+    group: str = ""  # the parameter it is a field of, where several methods share it
 
     def convert(self, value: Any, method: str) -> Any:
         """A value of the right type from text or a Python literal."""
@@ -86,6 +87,11 @@ class Method:
     reference: str = ""
     also: dict[str, dict[str, Any]] = field(default_factory=dict)  # other spelling -> options it stands for
     functions: tuple[str, ...] = ()  # all public functions of the file
+
+    @property
+    def trains(self) -> bool:
+        """Whether it takes the options of training a network."""
+        return any(option.group == "training" for option in self.options)
 
     def option(self, name: str) -> Option:
         wanted = plain(name)
@@ -191,8 +197,8 @@ def describe(job: str, name: str, path: Path) -> Method:
     data, required = [], []
     for argument, default in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True):
         kind = ast.unparse(argument.annotation) if argument.annotation else "str"
-        if kind == "Training":
-            options += training()
+        if isinstance(default, ast.Call) and ast.unparse(default) == f"{kind}()":
+            options += shared(argument.arg, kind, path)
             continue
         plain_type, choices, optional = typed(kind)
         if plain_type is None:
@@ -231,10 +237,12 @@ def describe(job: str, name: str, path: Path) -> Method:
 
 
 @cache
-def training() -> tuple[Option, ...]:
-    """What all trained methods share: the fields of the class Training, read from its source too."""
-    tree = ast.parse(TRAINING.read_text(encoding="utf-8"))
-    made = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Training")
+def shared(parameter: str, kind: str, path: Path) -> tuple[Option, ...]:
+    """What methods share: the fields of a class that a file has or imports, read from its source too, its own first."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    made = next((node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == kind), None)
+    if made is None:
+        return shared(parameter, kind, imported(tree, kind, path))
     docstring = ast.get_docstring(made) or ""
     helps = parameters(docstring)[1]
     also = spellings(facts_of(docstring)[1].get("Also", ""))[1]
@@ -243,11 +251,20 @@ def training() -> tuple[Option, ...]:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
             name, (kind, choices, optional) = node.target.id, typed(ast.unparse(node.annotation))
             if kind is not None:
-                value = ast.literal_eval(node.value)
+                value = literal(node.value, name, path)
                 found.append(
-                    Option(name, kind, value, helps.get(name, ""), choices, optional, also.get(name, ()), "training")
+                    Option(name, kind, value, helps.get(name, ""), choices, optional, also.get(name, ()), parameter)
                 )
-    return tuple(found)
+    return (*found, *(option for base in made.bases for option in shared(parameter, ast.unparse(base), path)))
+
+
+def imported(tree: ast.Module, name: str, path: Path) -> Path:
+    """The file of ours from which another takes a name."""
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and name in {alias.name for alias in node.names}:
+            top = path.parents[node.level - 1] if node.level else METHODS.parent.parent
+            return top.joinpath(*(node.module or "").split(".")).with_suffix(".py")
+    raise ManyVoicesError(f"{path}: {name} is neither made here nor imported by name")
 
 
 def literal(default: ast.expr, name: str, path: Path) -> Any:
@@ -399,12 +416,13 @@ def find(job: str, name: str):
             function = getattr(importlib.import_module(f"manyvoices.methods.{job}.{name}"), name)
         except ModuleNotFoundError as error:
             raise missing(f"{job}/{name}", error) from error
+        function = flat(function)
         setattr(sys.modules[f"manyvoices.methods.{job}"], name, function)  # the folder shows the function, not its file
         return function
     point = guests(job)[name]
     path = source_of(point)
     try:
-        return point.load()
+        return flat(point.load())
     except ModuleNotFoundError as error:
         raise missing(f"{job}/{name}", error) from error
     except (SyntaxError, ImportError, AttributeError) as error:
@@ -413,12 +431,34 @@ def find(job: str, name: str):
         ) from error
 
 
+def flat(function: Callable) -> Callable:
+    """The function with what it shares with others as options of its own: `bootstrap=100` for `draws=Draws(bootstrap=100)`."""
+    taken = signature(function).parameters
+    held: dict[str, Any] = {name: p.default for name, p in taken.items() if is_dataclass(p.default)}
+    if not held:
+        return function
+    inside = {name: {f.name: getattr(kind, f.name) for f in fields(kind)} for name, kind in held.items()}
+
+    @wraps(function)
+    def call(*data: Any, **options: Any) -> Any:
+        own = {name: value for name, value in options.items() if not any(name in part for part in inside.values())}
+        for name, kind in held.items():
+            own.setdefault(name, replace(kind, **{key: options[key] for key in inside[name] if key in options}))
+        return function(*data, **own)
+
+    shown = {name: p for name, p in taken.items() if name not in held}
+    for part in inside.values():
+        shown |= {name: Parameter(name, Parameter.KEYWORD_ONLY, default=value) for name, value in part.items()}
+    call.__signature__ = Signature(list(shown.values()))  # type: ignore[attr-defined]
+    return call
+
+
 def folder(package: str):
     """`__getattr__` and `__dir__` of a job's folder: its methods as functions, each imported when asked for."""
     job = package.rpartition(".")[2]
 
     def get(name: str):
-        if name.startswith("__"):
+        if name.startswith("_"):
             raise AttributeError(name)
         try:
             return find(job, resolve(job, name)[0])

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..core.answers import Answers
+from ..core.draws import Draws
 
 GROUPS, CELLS = 1_000, 20_000_000
 LEVEL = 0.95
@@ -40,24 +41,25 @@ def grouped(columns: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
 
 
 def bootstrap(
-    sums: np.ndarray, values: Callable[[np.ndarray], np.ndarray], value: np.ndarray, units: int, draws: int, seed: int
+    sums: np.ndarray, values: Callable[[np.ndarray], np.ndarray], value: np.ndarray, units: int, draws: Draws
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """The middle 95 % of values(resampled sums) [m], and for each how its interval came about or why there is none."""
     from scipy.sparse import csr_array
 
     low, high = np.full((2, len(value)), np.nan)
-    if draws == 0:
+    if draws.bootstrap == 0:
         return low, high, ["no interval asked for"] * len(value)
     if units < 2:
         return low, high, ["no interval: one task only"] * len(value)
     G = len(sums)
     sums = sums[np.lexsort(sums.T)]  # the names of tasks do not decide what is drawn
-    rng = np.random.default_rng([seed, 2])
-    chunk = max(1, min(draws, 4_000_000 // max(G, sums.shape[1])))
-    found = np.empty((draws, len(value)))
+    rng = np.random.default_rng([draws.seed, 2])
+    times = draws.bootstrap
+    chunk = max(1, min(times, 4_000_000 // max(G, sums.shape[1])))
+    found = np.empty((times, len(value)))
     with np.errstate(invalid="ignore", divide="ignore"):
-        for a in range(0, draws, chunk):
-            some = min(chunk, draws - a)
+        for a in range(0, times, chunk):
+            some = min(chunk, times - a)
             drawn = rng.integers(G, size=(some, G), dtype=np.int32)
             drawn.sort(axis=1)
             weights = csr_array(

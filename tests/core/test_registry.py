@@ -1,5 +1,6 @@
 """The registry: names by looking at the folder, facts from the source, methods of other packages."""
 
+import inspect
 import subprocess
 import sys
 import textwrap
@@ -246,3 +247,27 @@ def test_the_folder_shows_functions():
     assert aggregate.ds is registry.find("aggregate", "ds") and aggregate.DawidSkene is aggregate.ds and "glad" in dir(aggregate)
     with pytest.raises(AttributeError, match="Did you mean"):
         aggregate.dss  # noqa: B018
+
+
+def test_what_methods_share_is_described_once_and_given_as_options():
+    gwet = registry.about("agree", "gwet")
+    assert [o.name for o in gwet.options] == ["weights", "pairs", "min_common", "bootstrap", "seed"]
+    assert all(o.help for o in gwet.options) and {o.group for o in gwet.options} == {"ask"}
+    assert registry.about("simulate", "hammer_spammer").option("n_worker").name == "workers"
+    find = registry.find("simulate", "hammer_spammer")
+    one, two = find(workers=7, ratio=.5, seed=3), find(size=type(inside(find, "size"))(workers=7, seed=3), ratio=.5)
+    assert one.label.tobytes() == two.label.tobytes() and len(one.confusions) == 7
+    assert "workers" in inspect.signature(find).parameters and "size" not in inspect.signature(find).parameters
+    with pytest.raises(TypeError, match="nonsense"):
+        find(nonsense=1)
+
+
+def inside(function, name):
+    return inspect.signature(function.__wrapped__).parameters[name].default
+
+
+def test_a_shared_class_that_is_nowhere_is_named(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text('"""Mine: a method."""\n\n\ndef mine(answers, *, what: What = What()):\n    """Do."""\n')
+    with pytest.raises(ManyVoicesError, match=r"mine\.py: What is neither made here nor imported by name"):
+        registry.describe("aggregate", "mine", path)

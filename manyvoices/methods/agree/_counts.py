@@ -19,6 +19,7 @@ from ...core.fold import by_task, whole
 from ...core.scores import Scores, joined, one, table
 from ...kernels import resample
 from . import _pairs
+from ._ask import Ask
 from ._lacks import ALIKE, lacks
 
 MANY = 200  # classes: above this many there is no row for each
@@ -217,40 +218,27 @@ class Pooled:
 
 
 def pooled(
-    answers: Answers,
-    name: str,
-    what: Pooled,
-    *,
-    pairs: bool,
-    min_common: int,
-    bootstrap: int,
-    seed: int,
-    note: str = "",
-    classes: bool = True,
-    between: Any = None,
+    answers: Answers, name: str, what: Pooled, ask: Ask, *, note: str = "", classes: bool = True, between: Any = None
 ) -> Scores:
     """Rows of the data set, its classes and, if asked for, pairs of workers (`between`: with another distance)."""
-    check(bootstrap, min_common, seed)
     if why := lacks(answers, name):
         return one(name, why)
     K = len(answers.classes)
     each_class = classes and 2 <= K <= MANY
-    group, groups, units = resample.groups(answers, 2 + 2 * K, seed, least=1 if what.margin == "all" else 2)
+    group, groups, units = resample.groups(answers, 2 + 2 * K, ask.seed, least=1 if what.margin == "all" else 2)
     found = answers.fold(step, Look(what.distance, group, groups, what.weigh, what.margin, each_class))
-    rows = [dataset_and_classes(answers, name, what, found, units, bootstrap, seed, note)]
-    if pairs:
-        rows.append(_pairs.rows(answers, name, between or what.distance, what.chance, min_common, small=what.small))
+    rows = [dataset_and_classes(answers, name, what, found, units, ask, note)]
+    if ask.pairs:
+        rows.append(_pairs.rows(answers, name, between or what.distance, what.chance, ask.min_common, small=what.small))
     return joined(rows)
 
 
-def dataset_and_classes(
-    answers: Answers, name: str, what, found, units: int, bootstrap: int, seed: int, note: str
-) -> Scores:
+def dataset_and_classes(answers: Answers, name: str, what, found, units: int, ask: Ask, note: str) -> Scores:
     if not found.several:
         return one(name, "not defined because no task has two answers")
     with np.errstate(invalid="ignore", divide="ignore"):
         value = what(found.sums.sum(axis=0)[None])[0]
-        low, high, why = resample.bootstrap(found.sums, what, value, units, bootstrap, seed)
+        low, high, why = resample.bootstrap(found.sums, what, value, units, ask)
     return finished(answers, name, value, low, high, why, found.several, found.said, note)
 
 
@@ -292,11 +280,3 @@ def finished(
         n=np.concatenate([[tasks], said[:each]]).astype(np.int64),
         note=notes,
     )
-
-
-def check(bootstrap: int, min_common: int, seed: int = 0) -> None:
-    from ...core.errors import BadCall
-
-    for option, given, least in (("bootstrap", bootstrap, 0), ("min_common", min_common, 1), ("seed", seed, 0)):
-        if given < least:
-            raise BadCall(f"{option} is {given}: give {least} or more")

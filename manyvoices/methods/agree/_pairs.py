@@ -19,6 +19,7 @@ from ...core.scores import Scores, joined, one, table
 from ...kernels import resample
 from ...kernels.resample import normal
 from . import _counts
+from ._ask import Ask
 from ._lacks import lacks
 
 CHUNK = 1 << 20  # pairs of answers looked at in one go
@@ -315,30 +316,18 @@ def effects(shard: Shard, params: Effects) -> Moved:
     return Moved(found)
 
 
-def mean(
-    answers: Answers,
-    name: str,
-    distance: Any,
-    chance: Any,
-    *,
-    pairs: bool,
-    min_common: int,
-    bootstrap: int,
-    seed: int,
-    note: str = "",
-) -> Scores:
+def mean(answers: Answers, name: str, distance: Any, chance: Any, ask: Ask, *, note: str = "") -> Scores:
     """The mean of a two-worker coefficient over pairs, its classes, and if asked for the pairs themselves."""
-    _counts.check(bootstrap, min_common, seed)
     if lacking := lacks(answers, name):
         return one(name, lacking)
-    kept = found_pairs(answers, min_common)
+    kept = found_pairs(answers, ask.min_common)
     P, K = len(kept.key), len(answers.classes)
     if not P:
-        parts = [one(name, none_met(min_common))]
-        return joined([*parts, one(name, none_met(min_common), of="pair")] if pairs else parts)
+        parts = [one(name, none_met(ask.min_common))]
+        return joined([*parts, one(name, none_met(ask.min_common), of="pair")] if ask.pairs else parts)
     each_class = 2 <= K <= MANY
     few = kept.met <= FEW
-    group, groups, units = resample.groups(answers, 1 + K, seed, least=2)
+    group, groups, units = resample.groups(answers, 1 + K, ask.seed, least=2)
     found = answers.fold(cells, replace(kept, group=group) if few else kept)
     key, weight = found.cells.settled()
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -357,12 +346,11 @@ def mean(
                 lambda drawn: np.array([means(worked(t, x, distance, chance, each_class=each_class)) for x in drawn]),
                 value,
                 units,
-                bootstrap,
-                seed,
+                ask,
             )
         else:
-            low, high, why = jackknifed(answers, kept, key, w, value, group, groups, units, found.tasks, bootstrap)
-    pairs_said = f"mean over {P} pair{'s' * (P > 1)} of workers with {min_common} or more common tasks"
+            low, high, why = jackknifed(answers, kept, key, w, value, group, groups, units, found.tasks, ask)
+    pairs_said = f"mean over {P} pair{'s' * (P > 1)} of workers with {ask.min_common} or more common tasks"
     rows_ = [
         _counts.finished(
             answers,
@@ -376,7 +364,7 @@ def mean(
             "; ".join(text for text in (note, pairs_said) if text),
         )
     ]
-    if pairs:
+    if ask.pairs:
         rows_.append(written(answers, name, kept, w))
     return joined(rows_)
 
@@ -397,7 +385,7 @@ def jackknifed(
     groups: int,
     units: int,
     tasks: int,
-    bootstrap: int,
+    ask: Ask,
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Intervals of the means from each task's first-order effect on all its pairs, in one more pass."""
     P, K = len(kept.key), len(answers.classes)
@@ -409,7 +397,7 @@ def jackknifed(
     influence = np.where(np.isfinite(w.influence), w.influence, 0.0) / P / w.n[key // (K * K)]
     found = answers.fold(effects, Effects(kept.busy, kept.workers, kept.key, key, influence, slopes, group, groups))
     error = np.sqrt((found.moved**2).sum(axis=0) * groups / max(groups - 1, 1))
-    if bootstrap == 0:
+    if ask.bootstrap == 0:
         return np.full(len(value), np.nan), np.full(len(value), np.nan), ["no interval asked for"] * len(value)
     how = f"interval: infinitesimal jackknife over {tasks} tasks" + (
         "" if units == groups else f" in {groups} random groups"

@@ -30,7 +30,8 @@ from ...core.errors import BadCall
 from ...core.scores import Scores, joined, one, table
 from ...kernels import resample
 from . import _numbers, _pairs
-from ._counts import Chance, Distance, Pooled, check, pooled, said
+from ._ask import Ask
+from ._counts import Chance, Distance, Pooled, pooled, said
 from ._lacks import ALIKE, lacks
 
 
@@ -39,10 +40,7 @@ def alpha(
     *,
     metric: Literal["auto", "nominal", "ordinal", "interval", "ratio", "circular"] = "auto",
     steps: float | None = None,
-    pairs: bool = False,
-    min_common: int = 10,
-    bootstrap: int = 1000,
-    seed: int = 0,
+    ask: Ask = Ask(),
 ) -> Scores:
     """Sums of coordinates by task.
 
@@ -52,16 +50,7 @@ def alpha(
         How far two labels are apart; auto takes what the scale says.
     steps
         Length of the full circle, for circular.
-    pairs
-        Also a row for each pair of workers, with an analytic interval.
-    min_common
-        Only pairs of workers with at least this many tasks in common.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
-    check(bootstrap, min_common, seed)
     if metric == "circular" and not (steps is not None and 0 < steps < np.inf):
         raise BadCall(
             f"steps is {steps}: circular needs the length of the full circle, such as 24 for hours or 360 for degrees"
@@ -71,7 +60,7 @@ def alpha(
     kind = metric if metric != "auto" else answers.scale
     note = f"metric: {kind}"
     if answers.scale == "interval":
-        return of_numbers(answers, kind, steps or 1.0, note, pairs, min_common, bootstrap, seed)
+        return of_numbers(answers, kind, steps or 1.0, note, ask)
     K = len(answers.classes)
     between: Any
     if kind == "nominal":
@@ -89,18 +78,7 @@ def alpha(
         at = _numbers.Coordinates(kind, positive if kind == "ratio" else number.min(), number.max(), steps or 1.0)
         space = between = Distance(K, points=at(number).T)
     what = Pooled(space, Chance("pooled"), weigh="answer", margin="several", small=True)
-    return pooled(
-        answers,
-        "alpha",
-        what,
-        pairs=pairs,
-        min_common=min_common,
-        bootstrap=bootstrap,
-        seed=seed,
-        note=note,
-        classes=kind == "nominal",
-        between=between,
-    )
+    return pooled(answers, "alpha", what, ask, note=note, classes=kind == "nominal", between=between)
 
 
 def ranked(counts: np.ndarray) -> Distance:
@@ -109,9 +87,7 @@ def ranked(counts: np.ndarray) -> Distance:
     return Distance(counts.shape[1], points=((counts.cumsum(axis=1) - counts / 2) / total - 0.5)[:, None, :])
 
 
-def of_numbers(
-    answers: Answers, kind: str, steps: float, note: str, pairs: bool, min_common: int, bootstrap: int, seed: int
-) -> Scores:
+def of_numbers(answers: Answers, kind: str, steps: float, note: str, ask: Ask) -> Scores:
     """The same for labels that are numbers."""
     if kind == "nominal":
         return one("alpha", "not defined because nominal needs classes, and these labels are numbers")
@@ -126,11 +102,11 @@ def of_numbers(
         rank = _numbers.ranks(known, n)
     low = seen.ends.positive if kind == "ratio" else seen.ends.low
     at = _numbers.Coordinates(kind, low if np.isfinite(low) else 1.0, seen.ends.high, steps, known, rank)
-    group, groups, units = resample.groups(answers, 3 + at(np.zeros(1)).shape[1], seed, least=2)
+    group, groups, units = resample.groups(answers, 3 + at(np.zeros(1)).shape[1], ask.seed, least=2)
     found = answers.fold(_numbers.step, _numbers.Look(at, group, groups)).sums
     with np.errstate(invalid="ignore", divide="ignore"):
         value = _numbers.alphas(found.sum(axis=0)[None])[0]
-        low_, high, why = resample.bootstrap(found, _numbers.alphas, value, units, bootstrap, seed)
+        low_, high, why = resample.bootstrap(found, _numbers.alphas, value, units, ask)
     if np.isnan(value[0]):
         value, low_, high, why = np.ones(1), np.full(1, np.nan), np.full(1, np.nan), [ALIKE]
     rows = [
@@ -145,8 +121,8 @@ def of_numbers(
             note=[f"{note}; {why[0]}"],
         )
     ]
-    if pairs:
-        rows.append(pairs_of_numbers(answers, at, min_common))
+    if ask.pairs:
+        rows.append(pairs_of_numbers(answers, at, ask.min_common))
     return joined(rows)
 
 

@@ -16,45 +16,13 @@ Also: bennett_s, S, brennan_prediger, PABAK
 
 from __future__ import annotations
 
-from typing import Literal
-
 from ...core.answers import Answers
 from ...core.scores import Scores
+from ._ask import Weighted
 from ._counts import Chance, Pooled, distance, pooled
 
 
-def bennett(
-    answers: Answers,
-    *,
-    weights: Literal["none", "linear", "quadratic"] = "none",
-    pairs: bool = False,
-    min_common: int = 10,
-    bootstrap: int = 1000,
-    seed: int = 0,
-) -> Scores:
-    """Observed agreement against an even spread.
-
-    Parameters
-    ----------
-    weights
-        How near misses count: none (not at all), linear or quadratic in the places of the classes.
-    pairs
-        Also a row for each pair of workers, with an analytic interval.
-    min_common
-        Only pairs of workers with at least this many tasks in common.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
-    """
-    what = Pooled(distance(weights, len(answers.classes)), Chance("uniform"))
-    return pooled(
-        answers,
-        "bennett",
-        what,
-        note="" if weights == "none" else f"weights: {weights}",
-        pairs=pairs,
-        min_common=min_common,
-        bootstrap=bootstrap,
-        seed=seed,
-    )
+def bennett(answers: Answers, *, ask: Weighted = Weighted()) -> Scores:
+    """Observed agreement against an even spread."""
+    what = Pooled(distance(ask.weights, len(answers.classes)), Chance("uniform"))
+    return pooled(answers, "bennett", what, ask, note=ask.note)

@@ -19,7 +19,6 @@ Also: conger_kappa, generalized_cohen
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -28,42 +27,20 @@ from ...core.fold import by_task, by_worker, whole
 from ...core.scores import Scores, joined, one
 from ...kernels import resample
 from . import _counts, _pairs
+from ._ask import Weighted
 from ._counts import Chance, Distance, coefficient, distance
 from ._lacks import lacks
 
 CELLS = 4_000_000  # groups of tasks times workers times classes: up to these many the whole coefficient is resampled
 
 
-def conger(
-    answers: Answers,
-    *,
-    weights: Literal["none", "linear", "quadratic"] = "none",
-    pairs: bool = False,
-    min_common: int = 10,
-    bootstrap: int = 1000,
-    seed: int = 0,
-) -> Scores:
-    """Observed agreement from the votes of each task, chance from the habits of each worker.
-
-    Parameters
-    ----------
-    weights
-        How near misses count: none (not at all), linear or quadratic in the places of the classes.
-    pairs
-        Also a row for each pair of workers, with an analytic interval.
-    min_common
-        Only pairs of workers with at least this many tasks in common.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
-    """
-    _counts.check(bootstrap, min_common, seed)
+def conger(answers: Answers, *, ask: Weighted = Weighted()) -> Scores:
+    """Observed agreement from the votes of each task, chance from the habits of each worker."""
     if why := lacks(answers, "conger"):
         return one("conger", why)
     K, W = len(answers.classes), len(answers.workers)
-    d = distance(weights, K)
-    group, groups, units = resample.groups(answers, 2 + 2 * K, seed)
+    d = distance(ask.weights, K)
+    group, groups, units = resample.groups(answers, 2 + 2 * K, ask.seed)
     few = groups * W * K <= CELLS
     each = 2 <= K <= _counts.MANY
     look = Look(d, group, groups, "task", "all", each, few, W)
@@ -74,13 +51,9 @@ def conger(
     elif not found.several:
         rows.append(one("conger", "not defined because no task has two answers"))
     else:
-        rows.append(
-            dataset_and_classes(
-                answers, found, look, units, bootstrap, seed, "" if weights == "none" else f"weights: {weights}"
-            )
-        )
-    if pairs:
-        rows.append(_pairs.rows(answers, "conger", d, Chance("own"), min_common))
+        rows.append(dataset_and_classes(answers, found, look, units, ask))
+    if ask.pairs:
+        rows.append(_pairs.rows(answers, "conger", d, Chance("own"), ask.min_common))
     return joined(rows)
 
 
@@ -141,20 +114,16 @@ class Values:
         return room, 2 * total / R - 2 * (total**2 - square) / couples
 
 
-def dataset_and_classes(
-    answers: Answers, found: Sums, look: Look, units: int, bootstrap: int, seed: int, note: str
-) -> Scores:
+def dataset_and_classes(answers: Answers, found: Sums, look: Look, units: int, ask: Weighted) -> Scores:
     values = Values(look.distance, look.each_class)
     with np.errstate(invalid="ignore", divide="ignore"):
         both = np.concatenate([found.sums.sum(axis=0), found.habits.ravel()])
         value = values(both[None])[0]
         if look.few:
-            low, high, why = resample.bootstrap(
-                np.hstack([found.sums, found.apart]), values, value, units, bootstrap, seed
-            )
+            low, high, why = resample.bootstrap(np.hstack([found.sums, found.apart]), values, value, units, ask)
         else:
-            low, high, why = jackknifed(answers, found, look, values, value, units, bootstrap)
-    return _counts.finished(answers, "conger", value, low, high, why, found.several, found.said, note)
+            low, high, why = jackknifed(answers, found, look, values, value, units, ask)
+    return _counts.finished(answers, "conger", value, low, high, why, found.several, found.said, ask.note)
 
 
 # the jackknife --------------------------------------------------------------------------------------------------------
@@ -206,9 +175,9 @@ def effects(shard: Shard, params: Effects) -> Moved:
 
 
 def jackknifed(
-    answers: Answers, found: Sums, look: Look, values: Values, value: np.ndarray, units: int, bootstrap: int
+    answers: Answers, found: Sums, look: Look, values: Values, value: np.ndarray, units: int, ask: Weighted
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    if bootstrap == 0:
+    if ask.bootstrap == 0:
         nothing = np.full(len(value), np.nan)
         return nothing, nothing.copy(), ["no interval asked for"] * len(value)
     K = look.distance.classes

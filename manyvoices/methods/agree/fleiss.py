@@ -18,24 +18,11 @@ from __future__ import annotations
 
 from ...core.answers import Answers
 from ...core.scores import Scores
+from ._ask import Ask
 from ._counts import Chance, Pooled, distance, pooled
 
 
-def fleiss(
-    answers: Answers, *, pairs: bool = False, min_common: int = 10, bootstrap: int = 1000, seed: int = 0
-) -> Scores:
-    """Observed and chance agreement from the votes of each task.
-
-    Parameters
-    ----------
-    pairs
-        Also a row for each pair of workers, with an analytic interval.
-    min_common
-        Only pairs of workers with at least this many tasks in common.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
-    """
+def fleiss(answers: Answers, *, ask: Ask = Ask()) -> Scores:
+    """Observed and chance agreement from the votes of each task."""
     what = Pooled(distance("none", len(answers.classes)), Chance("pooled"))
-    return pooled(answers, "fleiss", what, pairs=pairs, min_common=min_common, bootstrap=bootstrap, seed=seed)
+    return pooled(answers, "fleiss", what, ask)

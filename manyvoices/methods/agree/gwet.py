@@ -15,45 +15,13 @@ Also: AC1, gwet_ac1, AC2[weights='quadratic'], gwet_ac2[weights='quadratic']
 
 from __future__ import annotations
 
-from typing import Literal
-
 from ...core.answers import Answers
 from ...core.scores import Scores
+from ._ask import Weighted
 from ._counts import Chance, Pooled, distance, pooled
 
 
-def gwet(
-    answers: Answers,
-    *,
-    weights: Literal["none", "linear", "quadratic"] = "none",
-    pairs: bool = False,
-    min_common: int = 10,
-    bootstrap: int = 1000,
-    seed: int = 0,
-) -> Scores:
-    """Observed agreement and Gwet's chance from the votes of each task.
-
-    Parameters
-    ----------
-    weights
-        How near misses count: none (not at all), linear or quadratic in the places of the classes.
-    pairs
-        Also a row for each pair of workers, with an analytic interval.
-    min_common
-        Only pairs of workers with at least this many tasks in common.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
-    """
-    what = Pooled(distance(weights, len(answers.classes)), Chance("gwet"))
-    return pooled(
-        answers,
-        "gwet",
-        what,
-        note="" if weights == "none" else f"weights: {weights}",
-        pairs=pairs,
-        min_common=min_common,
-        bootstrap=bootstrap,
-        seed=seed,
-    )
+def gwet(answers: Answers, *, ask: Weighted = Weighted()) -> Scores:
+    """Observed agreement and Gwet's chance from the votes of each task."""
+    what = Pooled(distance(ask.weights, len(answers.classes)), Chance("gwet"))
+    return pooled(answers, "gwet", what, ask, note=ask.note)

@@ -31,7 +31,7 @@ from ...core.scores import Scores, joined, one, table
 from ...kernels import resample
 from ...kernels.numbers import values
 from . import _numbers, _pairs
-from ._counts import check
+from ._ask import Ask
 from ._lacks import lacks
 
 
@@ -40,10 +40,7 @@ def icc(
     *,
     form: Literal["1", "2", "3"] = "1",
     unit: Literal["single", "average"] = "single",
-    pairs: bool = False,
-    min_common: int = 10,
-    bootstrap: int = 1000,
-    seed: int = 0,
+    ask: Ask = Ask(),
 ) -> Scores:
     """Mean squares from sums by task and worker.
 
@@ -53,16 +50,7 @@ def icc(
         Which workers: of its own for each task (1), drawn at random (2), just these (3).
     unit
         Reliability of a single answer, or of the average of a task's answers.
-    pairs
-        Also a row for each pair of workers, with an analytic interval.
-    min_common
-        Only pairs of workers with at least this many tasks in common.
-    bootstrap
-        How often tasks are drawn again for the interval of uneven tables; 0 for none.
-    seed
-        For these draws.
     """
-    check(bootstrap, min_common, seed)
     if why := lacks(answers, "icc") or (
         form != "1" and answers.workers is None and "not defined because these answers name nobody"
     ):
@@ -71,12 +59,12 @@ def icc(
     note = f"ICC({form},{'1' if unit == 'single' else 'k'})" + ("" if scale.named else ", classes counted 0, 1, 2, ...")
     average = unit == "average"
     rows = [
-        by_task_only(answers, scale, average, bootstrap, seed, note)
+        by_task_only(answers, scale, average, ask, note)
         if form == "1"
         else complete(answers, scale, form, average, note)
     ]
-    if pairs:
-        rows.append(of_pairs(answers, scale, form, average, min_common))
+    if ask.pairs:
+        rows.append(of_pairs(answers, scale, form, average, ask.min_common))
     return joined(rows)
 
 
@@ -156,8 +144,8 @@ class OneWay:
         return ((msr - msw) / np.where(below > 1e-15, below, np.nan))[:, None]
 
 
-def by_task_only(answers: Answers, scale: Numbers, average: bool, bootstrap: int, seed: int, note: str) -> Scores:
-    group, groups, units = resample.groups(answers, 6, seed)
+def by_task_only(answers: Answers, scale: Numbers, average: bool, ask: Ask, note: str) -> Scores:
+    group, groups, units = resample.groups(answers, 6, ask.seed)
     found = answers.fold(step, Look(scale, group, groups))
     sums = found.sums.sum(axis=0)
     n, N = sums[:2]
@@ -172,7 +160,7 @@ def by_task_only(answers: Answers, scale: Numbers, average: bool, bootstrap: int
             msr, msw, k = (float(x[0]) for x in mean_squares(sums[None]))
             *ends, why = exact(msr, msw, int(n) - 1, int(n * (k - 1) + 0.5), round(k), average)
         else:
-            *ends, (why,) = resample.bootstrap(found.sums, OneWay(average), value, units, bootstrap, seed)
+            *ends, (why,) = resample.bootstrap(found.sums, OneWay(average), value, units, ask)
     low, high = (np.reshape(np.array(end, float), 1) for end in ends)
     return table(
         "icc",

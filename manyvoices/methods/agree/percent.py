@@ -16,24 +16,11 @@ from __future__ import annotations
 
 from ...core.answers import Answers
 from ...core.scores import Scores
+from ._ask import Ask
 from ._counts import Chance, Pooled, distance, pooled
 
 
-def percent(
-    answers: Answers, *, pairs: bool = False, min_common: int = 10, bootstrap: int = 1000, seed: int = 0
-) -> Scores:
-    """Count pairs of answers that agree.
-
-    Parameters
-    ----------
-    pairs
-        Also a row for each pair of workers, with an analytic interval.
-    min_common
-        Only pairs of workers with at least this many tasks in common.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
-    """
+def percent(answers: Answers, *, ask: Ask = Ask()) -> Scores:
+    """Count pairs of answers that agree."""
     what = Pooled(distance("none", len(answers.classes)), Chance("nothing"), margin="shares", specific=True)
-    return pooled(answers, "percent", what, pairs=pairs, min_common=min_common, bootstrap=bootstrap, seed=seed)
+    return pooled(answers, "percent", what, ask)

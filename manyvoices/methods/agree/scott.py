@@ -18,46 +18,15 @@ Also: scott_pi, pi
 
 from __future__ import annotations
 
-from typing import Literal
-
 from ...core.answers import Answers
 from ...core.scores import Scores
 from . import _pairs
+from ._ask import Weighted
 from ._counts import Chance, distance
 
 
-def scott(
-    answers: Answers,
-    *,
-    weights: Literal["none", "linear", "quadratic"] = "none",
-    pairs: bool = False,
-    min_common: int = 10,
-    bootstrap: int = 1000,
-    seed: int = 0,
-) -> Scores:
-    """The joint table of every pair of workers who met often enough.
-
-    Parameters
-    ----------
-    weights
-        How near misses count: none (not at all), linear or quadratic in the places of the classes.
-    pairs
-        Also a row for each pair of workers, with an analytic interval.
-    min_common
-        Only pairs of workers with at least this many tasks in common.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
-    """
+def scott(answers: Answers, *, ask: Weighted = Weighted()) -> Scores:
+    """The joint table of every pair of workers who met often enough."""
     return _pairs.mean(
-        answers,
-        "scott",
-        distance(weights, len(answers.classes)),
-        Chance("pooled"),
-        pairs=pairs,
-        min_common=min_common,
-        bootstrap=bootstrap,
-        seed=seed,
-        note="" if weights == "none" else f"weights: {weights}",
+        answers, "scott", distance(ask.weights, len(answers.classes)), Chance("pooled"), ask, note=ask.note
     )

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores, joined, one, table
-from ._sums import check, dataset, dealt, of_groups, remarks, undefined
+from ._sums import dataset, dealt, of_groups, remarks, undefined
 from ._truth import aim
 
 MANY = 200  # classes: above this many there is no row for each
@@ -68,21 +69,19 @@ def by_class(
     each: Callable,
     average: str,
     against: str,
-    bootstrap: int,
-    seed: int,
+    draws: Draws,
     present_only: bool = False,
     rows: bool = False,
 ) -> Scores:
-    check(bootstrap, seed)
     goal = aim(scored, against)
     if why := undefined(scored, classes=True) or goal.why:
         return one(name, why)
     K, used = len(scored.classes), goal.known
     truth, label = goal.right[used], scored.label[used]
-    group, groups = dealt(len(truth), 3 * K, seed)
+    group, groups = dealt(len(truth), 3 * K, draws.seed)
     rows = rows and K <= MANY
     sums = counts(truth, label, K, group, groups)
-    value, low, high, how = of_groups(sums, len(truth), Classes(K, each, average, present_only, rows), bootstrap, seed)
+    value, low, high, how = of_groups(sums, len(truth), Classes(K, each, average, present_only, rows), draws)
     silent = int((label < 0).sum())
     note = remarks(goal.note, f"{silent} without a label count as missed" if silent else "")
     found = [dataset(name, value[0], low[0], high[0], len(truth), remarks(note, how[0]))]

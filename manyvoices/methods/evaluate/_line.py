@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.draws import Draws
 from ...core.scores import Scores, one
 from ._sums import dataset, of_rows, remarks
 
 
-def correlation(name: str, x: np.ndarray, y: np.ndarray, kind: str, note: str, bootstrap: int, seed: int) -> Scores:
+def correlation(name: str, x: np.ndarray, y: np.ndarray, kind: str, note: str, draws: Draws) -> Scores:
     """Pearson's of x and y [n], or Spearman's: Pearson's of their ranks (which stay while tasks are drawn again)."""
     if len(x) < 2:
         return one(name, "not defined because fewer than two tasks are left")
@@ -20,7 +21,7 @@ def correlation(name: str, x: np.ndarray, y: np.ndarray, kind: str, note: str, b
     if not (x.any() and y.any()):
         return one(name, f"not defined because all tasks have the same {'value' if not x.any() else 'prediction'}")
     rows = np.column_stack([np.ones(len(x)), x, y, x * x, y * y, x * y])
-    value, low, high, why = of_rows(rows, pearson, bootstrap, seed)
+    value, low, high, why = of_rows(rows, pearson, draws)
     return dataset(name, value[0], low[0], high[0], len(x), remarks(note, why[0]))
 
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...core.draws import Draws
 from ...core.errors import BadCall
 from ...core.scored import Scored
 from ...core.scores import Scores, one
-from ._sums import check, left_out, mean_score, remarks, undefined
+from ._sums import left_out, mean_score, remarks, undefined
 
 
 @dataclass(frozen=True)
@@ -54,17 +55,15 @@ def average(
     name: str,
     distance: Callable[[np.ndarray, np.ndarray], np.ndarray],
     smoothing: float,
-    bootstrap: int,
-    seed: int,
+    draws: Draws,
     note: str = "",
 ) -> Scores:
     """The mean over tasks of distance(p, q), which works along the last axis."""
-    check(bootstrap, seed)
     both = spread(scored, smoothing)
     if both.why:
         return one(name, both.why)
     away = distance(both.p, both.q).mean(axis=1)
-    return mean_score(name, away, remarks(both.note, note), bootstrap, seed)
+    return mean_score(name, away, remarks(both.note, note), draws)
 
 
 def entropy(p: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...core.errors import BadCall
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores, joined, one, table
 from ...kernels import resample
@@ -19,13 +19,6 @@ from ...kernels import resample
 CELLS = 1_000_000  # groups x columns
 WORK = 50_000_000  # answers x draws, where sums over tasks are not enough
 LEAST = 200  # draws that are made all the same
-
-
-def check(bootstrap: int, seed: int) -> None:
-    if bootstrap < 0:
-        raise BadCall(f"bootstrap is {bootstrap}; expected 0 (no interval) or more")
-    if seed < 0:
-        raise BadCall(f"seed is {seed}; expected 0 or more")
 
 
 def dealt(n: int, columns: int, seed: int) -> tuple[np.ndarray, int]:
@@ -37,24 +30,19 @@ def dealt(n: int, columns: int, seed: int) -> tuple[np.ndarray, int]:
 
 
 def of_rows(
-    columns: np.ndarray, values: Callable[[np.ndarray], np.ndarray], bootstrap: int, seed: int, reflected: bool = False
+    columns: np.ndarray, values: Callable[[np.ndarray], np.ndarray], draws: Draws, reflected: bool = False
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
     """values(sums [b, d] -> [b, m]) of rows [n, d], one a task: value, low, high, and how the interval came about."""
-    group, groups = dealt(len(columns), columns.shape[1], seed)
-    return of_groups(resample.grouped(columns, group, groups), len(columns), values, bootstrap, seed, reflected)
+    group, groups = dealt(len(columns), columns.shape[1], draws.seed)
+    return of_groups(resample.grouped(columns, group, groups), len(columns), values, draws, reflected)
 
 
 def of_groups(
-    sums: np.ndarray,
-    units: int,
-    values: Callable[[np.ndarray], np.ndarray],
-    bootstrap: int,
-    seed: int,
-    reflected: bool = False,
+    sums: np.ndarray, units: int, values: Callable[[np.ndarray], np.ndarray], draws: Draws, reflected: bool = False
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
     with np.errstate(invalid="ignore", divide="ignore"):
         value = values(sums.sum(axis=0)[None])[0]
-    low, high, why = resample.bootstrap(sums, values, value, units, bootstrap, seed)
+    low, high, why = resample.bootstrap(sums, values, value, units, draws)
     return (value, *(mirrored(value, low, high, why) if reflected else (low, high, why)))
 
 
@@ -70,8 +58,7 @@ def drawn(
     values: Callable[[np.ndarray], np.ndarray],
     units: int,
     rows: int,
-    bootstrap: int,
-    seed: int,
+    draws: Draws,
     reflected: bool | Sequence[bool] = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
     """The same for values(weight of each task [units] -> [m]) that cost a look at all rows: fewer draws of many rows."""
@@ -79,17 +66,17 @@ def drawn(
         value = values(np.ones(units))
     m = len(value)
     low, high = np.full((2, m), np.nan)
-    if bootstrap == 0 or units < 2:
-        none = "no interval asked for" if bootstrap == 0 else "no interval: one task only"
+    if draws.bootstrap == 0 or units < 2:
+        none = "no interval asked for" if draws.bootstrap == 0 else "no interval: one task only"
         return value, low, high, [none] * m
-    draws = min(bootstrap, max(WORK // max(rows, 1), LEAST))
-    rng = np.random.default_rng([seed, 2])
-    found = np.empty((draws, m))
+    times = min(draws.bootstrap, max(WORK // max(rows, 1), LEAST))
+    rng = np.random.default_rng([draws.seed, 2])
+    found = np.empty((times, m))
     with np.errstate(invalid="ignore", divide="ignore"):
-        for b in range(draws):
+        for b in range(times):
             found[b] = values(np.bincount(rng.integers(units, size=units), minlength=units).astype(float))
     low, high = resample.quantiles(found, value)
-    why = resample.reasons(found, value, f"interval: bootstrap over {units} tasks, {draws} draws")
+    why = resample.reasons(found, value, f"interval: bootstrap over {units} tasks, {times} draws")
     turn = np.broadcast_to(np.asarray(reflected), (m,))
     if turn.any():
         other = mirrored(value, low, high, why)
@@ -103,9 +90,9 @@ def mean(sums: np.ndarray) -> np.ndarray:
     return sums[:, 1:] / np.where(sums[:, :1] > 0, sums[:, :1], np.nan)
 
 
-def mean_score(name: str, x: np.ndarray, note: str, bootstrap: int, seed: int) -> Scores:
+def mean_score(name: str, x: np.ndarray, note: str, draws: Draws) -> Scores:
     """The mean of one number a task."""
-    value, low, high, why = of_rows(np.column_stack([np.ones(len(x)), x]), mean, bootstrap, seed)
+    value, low, high, why = of_rows(np.column_stack([np.ones(len(x)), x]), mean, draws)
     return dataset(name, value[0], low[0], high[0], len(x), remarks(note, why[0]))
 
 

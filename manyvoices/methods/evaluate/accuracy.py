@@ -21,10 +21,11 @@ from typing import Literal
 
 import numpy as np
 
+from ...core.draws import Draws
 from ...core.errors import BadCall
 from ...core.scored import Scored
 from ...core.scores import Scores, one
-from ._sums import check, left_out, mean_score, remarks, undefined
+from ._sums import left_out, mean_score, remarks, undefined
 from ._truth import aim
 
 
@@ -35,8 +36,7 @@ def accuracy(
     within: float = 0.0,
     top: int = 1,
     abstained: Literal["wrong", "left_out"] = "wrong",
-    bootstrap: int = 1000,
-    seed: int = 0,
+    draws: Draws = Draws(),
 ) -> Scores:
     """Count tasks that are right.
 
@@ -50,12 +50,7 @@ def accuracy(
         The truth among so many most probable classes is enough.
     abstained
         Tasks without a predicted label: wrong, or left out.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
-    check(bootstrap, seed)
     if not within >= 0:
         raise BadCall(f"within is {within}; expected 0 or more")
     if top < 1:
@@ -75,7 +70,7 @@ def accuracy(
     hit = right(scored, goal.right, within, top)
     hit[silent] = False
     note = remarks(goal.note, abstentions(hit[used], silent[used], without, abstained), extra(within, top))
-    return mean_score(name, hit[used].astype(float), note, bootstrap, seed)
+    return mean_score(name, hit[used].astype(float), note, draws)
 
 
 def right(scored: Scored, truth: np.ndarray, within: float, top: int) -> np.ndarray:

@@ -16,9 +16,10 @@ from typing import Literal
 
 import numpy as np
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores, one
-from ._sums import check, mean_score, remarks, undefined
+from ._sums import mean_score, remarks, undefined
 from ._truth import aim
 
 
@@ -27,8 +28,7 @@ def brier(
     *,
     against: Literal["truth", "answers"] = "truth",
     form: Literal["auto", "sum", "half"] = "auto",
-    bootstrap: int = 1000,
-    seed: int = 0,
+    draws: Draws = Draws(),
 ) -> Scores:
     """Average squared errors of the probabilities.
 
@@ -38,12 +38,7 @@ def brier(
         The truth, or the most frequent answer.
     form
         The sum over classes, half of it, or what is usual for the number of classes.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
-    check(bootstrap, seed)
     goal = aim(scored, against)
     if why := undefined(scored, classes=True, probs=True) or goal.why:
         return one("brier", why)
@@ -51,4 +46,4 @@ def brier(
     square = np.einsum("nk,nk->n", q, q) - 2 * q[np.arange(len(q)), truth] + 1
     half = form == "half" or (form == "auto" and len(scored.classes) <= 2)
     note = remarks(goal.note, "half the sum over classes" if half else "the sum over classes")
-    return mean_score("brier", square.clip(0) / (2 if half else 1), note, bootstrap, seed)
+    return mean_score("brier", square.clip(0) / (2 if half else 1), note, draws)

@@ -14,25 +14,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores, one
-from ._sums import check, mean_score
+from ._sums import mean_score
 
 
-def coverage(scored: Scored, *, bootstrap: int = 1000, seed: int = 0) -> Scores:
-    """Count tasks with a label.
-
-    Parameters
-    ----------
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
-    """
-    check(bootstrap, seed)
+def coverage(scored: Scored, *, draws: Draws = Draws()) -> Scores:
+    """Count tasks with a label."""
     if not len(scored) + scored.unpredicted:
         return one("coverage", "not defined because there are no tasks")
     there = np.concatenate([scored.labelled, np.zeros(scored.unpredicted, bool)])
     silent = int((~scored.labelled).sum())
     note = f"{scored.unpredicted} tasks have no prediction, {silent} no label"
-    return mean_score("coverage", there.astype(float), note, bootstrap, seed)
+    return mean_score("coverage", there.astype(float), note, draws)

@@ -15,15 +15,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.draws import Draws
 from ...core.errors import BadCall
 from ...core.scored import Scored
 from ...core.scores import Scores
 from ._soft import average
 
 
-def cross_entropy(
-    scored: Scored, *, floor: float = 1e-12, smoothing: float = 0.0, bootstrap: int = 1000, seed: int = 0
-) -> Scores:
+def cross_entropy(scored: Scored, *, floor: float = 1e-12, smoothing: float = 0.0, draws: Draws = Draws()) -> Scores:
     """Average the cross-entropy of answers and prediction.
 
     Parameters
@@ -32,10 +31,6 @@ def cross_entropy(
         A probability below this counts as this.
     smoothing
         Pseudo-count added to every class of the answers.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
     if not 0 < floor < 1:
         raise BadCall(f"floor is {floor}; expected a number between 0 and 1")
@@ -43,4 +38,4 @@ def cross_entropy(
     def distance(p, q):
         return -(p * np.log(np.maximum(q, floor))).sum(axis=-1)
 
-    return average(scored, "cross_entropy", distance, smoothing, bootstrap, seed)
+    return average(scored, "cross_entropy", distance, smoothing, draws)

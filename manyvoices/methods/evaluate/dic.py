@@ -21,15 +21,16 @@ Also: difference_of_inter_annotator_consistency, add
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
+from ...core.draws import Draws
 from ...core.errors import BadCall
 from ...core.scored import Pairs, Scored
 from ...core.scores import Scores, one
-from ._sums import check, drawn, remarks, several, undefined
+from ._sums import drawn, remarks, several, undefined
 from ._workers import nobody, voices
 
 ENOUGH = 10  # common tasks of the middle pair: with fewer, pairs vanish while tasks are drawn again
@@ -38,12 +39,7 @@ MOST = 20_000_000  # pairs of answers about the same task
 
 
 def dic(
-    scored: Scored,
-    *,
-    mask: Literal["common", "all_preds"] = "common",
-    min_common: int = 1,
-    bootstrap: int = 1000,
-    seed: int = 0,
+    scored: Scored, *, mask: Literal["common", "all_preds"] = "common", min_common: int = 1, draws: Draws = Draws()
 ) -> Scores:
     """Compare kappas of all pairs of workers.
 
@@ -53,12 +49,7 @@ def dic(
         Predictions count where both workers answered, or wherever both have a prediction.
     min_common
         Only pairs of workers who both answered at least this many tasks.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
-    check(bootstrap, seed)
     if min_common < 1:
         raise BadCall(f"min_common is {min_common}; expected 1 or more")
     if why := undefined(scored, classes=True, order=True):
@@ -80,8 +71,8 @@ def dic(
     usual = float(np.median(together[np.isin(said.key, common)]))
     both = Matrices(said.of(common), guess.of(common))
     rows = 4 * (len(both.said.task) + len(both.guess.task))
-    found = drawn(both, len(scored), rows, bootstrap if usual >= ENOUGH else 0, seed, True)
-    if bootstrap and usual < ENOUGH:
+    found = drawn(both, len(scored), rows, draws if usual >= ENOUGH else replace(draws, bootstrap=0), True)
+    if draws.bootstrap and usual < ENOUGH:
         found = (*found[:3], [f"no interval: half of the pairs have {usual:g} common tasks or fewer"] * len(NAMES))
     return several(NAMES, found, len(common), notes(given.note, both, len(scored), len(common)))
 

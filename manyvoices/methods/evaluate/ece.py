@@ -20,20 +20,16 @@ from typing import Literal
 
 import numpy as np
 
+from ...core.draws import Draws
 from ...core.errors import BadCall
 from ...core.scored import Scored
 from ...core.scores import Scores, one
-from ._sums import check, dataset, dealt, left_out, of_groups, remarks, undefined
+from ._sums import dataset, dealt, left_out, of_groups, remarks, undefined
 from ._truth import aim
 
 
 def ece(
-    scored: Scored,
-    *,
-    against: Literal["truth", "answers"] = "truth",
-    bins: int = 15,
-    bootstrap: int = 1000,
-    seed: int = 0,
+    scored: Scored, *, against: Literal["truth", "answers"] = "truth", bins: int = 15, draws: Draws = Draws()
 ) -> Scores:
     """Compare confidence and accuracy bin by bin.
 
@@ -43,12 +39,7 @@ def ece(
         The truth, or the most frequent answer.
     bins
         How many bins of equal width.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
-    check(bootstrap, seed)
     if not 1 <= bins <= 10_000:
         raise BadCall(f"bins is {bins}; expected 1 to 10000")
     goal = aim(scored, against)
@@ -59,9 +50,9 @@ def ece(
     if not used.any():
         return one("ece", "not defined because no label comes with a probability (a column prob or p:CLASS)")
     prob, hit = scored.prob[used], scored.label[used] == goal.right[used]
-    group, groups = dealt(len(prob), bins, seed)
+    group, groups = dealt(len(prob), bins, draws.seed)
     sums = of_bins(prob, hit, bins, group, groups)
-    value, low, high, how = of_groups(sums, len(prob), Error(bins), bootstrap, seed, reflected=True)
+    value, low, high, how = of_groups(sums, len(prob), Error(bins), draws, reflected=True)
     without = int((goal.known & ~sure).sum())
     note = remarks(goal.note, left_out(without, "without a label or its probability"), f"{bins} bins", how[0])
     return dataset("ece", value[0], low[0], high[0], len(prob), note)

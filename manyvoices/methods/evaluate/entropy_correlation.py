@@ -15,20 +15,16 @@ from __future__ import annotations
 
 from typing import Literal
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores, one
 from ._line import correlation
 from ._soft import entropy, spread
-from ._sums import check, remarks
+from ._sums import remarks
 
 
 def entropy_correlation(
-    scored: Scored,
-    *,
-    kind: Literal["pearson", "spearman"] = "pearson",
-    smoothing: float = 0.0,
-    bootstrap: int = 1000,
-    seed: int = 0,
+    scored: Scored, *, kind: Literal["pearson", "spearman"] = "pearson", smoothing: float = 0.0, draws: Draws = Draws()
 ) -> Scores:
     """Correlate entropies.
 
@@ -38,14 +34,9 @@ def entropy_correlation(
         Of the entropies or of their ranks.
     smoothing
         Pseudo-count added to every class of the answers.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
-    check(bootstrap, seed)
     both = spread(scored, smoothing)
     if both.why:
         return one("entropy_correlation", both.why)
     x, y = entropy(both.p).mean(axis=1), entropy(both.q).mean(axis=1)
-    return correlation("entropy_correlation", x, y, kind, remarks(both.note, kind), bootstrap, seed)
+    return correlation("entropy_correlation", x, y, kind, remarks(both.note, kind), draws)

@@ -13,25 +13,22 @@ Also: entropy_calibration_error, entce
 
 from __future__ import annotations
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores
 from ._soft import average, entropy
 
 
-def entropy_error(scored: Scored, *, smoothing: float = 0.0, bootstrap: int = 1000, seed: int = 0) -> Scores:
+def entropy_error(scored: Scored, *, smoothing: float = 0.0, draws: Draws = Draws()) -> Scores:
     """Average differences of entropy.
 
     Parameters
     ----------
     smoothing
         Pseudo-count added to every class of the answers.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
 
     def distance(p, q):
         return entropy(q) - entropy(p)
 
-    return average(scored, "entropy_error", distance, smoothing, bootstrap, seed)
+    return average(scored, "entropy_error", distance, smoothing, draws)

@@ -12,25 +12,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores
 from ._soft import average
 
 
-def euclidean(scored: Scored, *, smoothing: float = 0.0, bootstrap: int = 1000, seed: int = 0) -> Scores:
+def euclidean(scored: Scored, *, smoothing: float = 0.0, draws: Draws = Draws()) -> Scores:
     """Average the Euclidean distance.
 
     Parameters
     ----------
     smoothing
         Pseudo-count added to every class of the answers.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
 
     def distance(p, q):
         return np.sqrt(((p - q) ** 2).sum(axis=-1))
 
-    return average(scored, "euclidean", distance, smoothing, bootstrap, seed)
+    return average(scored, "euclidean", distance, smoothing, draws)

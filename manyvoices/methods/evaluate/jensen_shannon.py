@@ -16,14 +16,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores
 from ._soft import average, halfway
 
 
-def jensen_shannon(
-    scored: Scored, *, root: bool = False, smoothing: float = 0.0, bootstrap: int = 1000, seed: int = 0
-) -> Scores:
+def jensen_shannon(scored: Scored, *, root: bool = False, smoothing: float = 0.0, draws: Draws = Draws()) -> Scores:
     """Average the Jensen-Shannon divergence.
 
     Parameters
@@ -32,13 +31,9 @@ def jensen_shannon(
         The square root of the divergence of each task, which is a distance.
     smoothing
         Pseudo-count added to every class of the answers.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
 
     def distance(p, q):
         return np.sqrt(halfway(p, q)) if root else halfway(p, q)
 
-    return average(scored, "jensen_shannon", distance, smoothing, bootstrap, seed, "square root" if root else "")
+    return average(scored, "jensen_shannon", distance, smoothing, draws, "square root" if root else "")

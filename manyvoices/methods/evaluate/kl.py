@@ -14,15 +14,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.draws import Draws
 from ...core.errors import BadCall
 from ...core.scored import Scored
 from ...core.scores import Scores
 from ._soft import average, divergence
 
 
-def kl(
-    scored: Scored, *, epsilon: float = 1e-3, smoothing: float = 0.0, bootstrap: int = 1000, seed: int = 0
-) -> Scores:
+def kl(scored: Scored, *, epsilon: float = 1e-3, smoothing: float = 0.0, draws: Draws = Draws()) -> Scores:
     """Average the divergence of the prediction from the answers.
 
     Parameters
@@ -31,10 +30,6 @@ def kl(
         Share of the uniform distribution mixed into the prediction, so that no probability is 0.
     smoothing
         Pseudo-count added to every class of the answers.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
     if not 0 <= epsilon < np.inf:
         raise BadCall(f"epsilon is {epsilon}; expected 0 or more")
@@ -43,4 +38,4 @@ def kl(
         mixed = (q + epsilon) / (1 + q.shape[-1] * epsilon)
         return divergence(p, np.maximum(mixed, 1e-12)).clip(0)
 
-    return average(scored, "kl", distance, smoothing, bootstrap, seed)
+    return average(scored, "kl", distance, smoothing, draws)

@@ -19,34 +19,30 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores, joined, one
 from ._f1 import by_class, f1s
 from ._soft import average
-from ._sums import check, undefined
+from ._sums import undefined
 
 
-def lewidi2023(scored: Scored, *, compat: bool = True, bootstrap: int = 1000, seed: int = 0) -> Scores:
+def lewidi2023(scored: Scored, *, compat: bool = True, draws: Draws = Draws()) -> Scores:
     """Cross-entropy of the spread and micro F1 of the label.
 
     Parameters
     ----------
     compat
         Clip and shift the probabilities as the scorer of the shared task does.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
-    check(bootstrap, seed)
 
     def distance(p, q):
         inside = np.clip(q, 1e-12, 1 - 1e-12) + 1e-9 if compat else np.maximum(q, 1e-12)
         return -(p * np.log(inside)).sum(axis=-1)
 
-    soft = average(scored, "lewidi2023_cross_entropy", distance, 0.0, bootstrap, seed)
+    soft = average(scored, "lewidi2023_cross_entropy", distance, 0.0, draws)
     if why := undefined(scored, classes=True):
         return joined([soft, one("lewidi2023_micro_f1", why)])
     against = "truth" if scored.known.any() else "answers"
-    hard = by_class(scored, "micro_f1", f1s, "micro", against, bootstrap, seed)
+    hard = by_class(scored, "micro_f1", f1s, "micro", against, draws)
     return joined([soft, replace(hard, score="lewidi2023_micro_f1")])

@@ -23,19 +23,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.draws import Draws
 from ...core.errors import BadCall
 from ...core.scored import Scored
 from ...core.scores import Scores, joined, one
 from ._soft import apart, carried, spread
-from ._sums import check, mean, of_rows, remarks, several, undefined
+from ._sums import mean, of_rows, remarks, several, undefined
 from ._workers import voices
 
 SOFT, PERSPECTIVIST = "lewidi2025_soft", "lewidi2025_perspectivist"
 
 
-def lewidi2025(
-    scored: Scored, *, span: float | None = None, compat: bool = True, bootstrap: int = 1000, seed: int = 0
-) -> Scores:
+def lewidi2025(scored: Scored, *, span: float | None = None, compat: bool = True, draws: Draws = Draws()) -> Scores:
     """Distance of the spread and error of single workers.
 
     Parameters
@@ -44,21 +43,16 @@ def lewidi2025(
         What distances on ordered classes are divided by; the number of classes if not given.
     compat
         Round as the scorer of the shared task does.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
-    check(bootstrap, seed)
     if span is not None and not 0 < span < np.inf:
         raise BadCall(f"span is {span}; expected a number above 0")
     if why := undefined(scored, classes=True):
         return joined([one(SOFT, why), one(PERSPECTIVIST, why)])
     digits = 5 if compat else 15
-    return joined([soft(scored, digits, bootstrap, seed), single(scored, span, digits, bootstrap, seed)])
+    return joined([soft(scored, digits, draws), single(scored, span, digits, draws)])
 
 
-def soft(scored: Scored, digits: int, bootstrap: int, seed: int) -> Scores:
+def soft(scored: Scored, digits: int, draws: Draws) -> Scores:
     both = spread(scored)
     if both.why:
         return one(SOFT, both.why)
@@ -67,10 +61,10 @@ def soft(scored: Scored, digits: int, bootstrap: int, seed: int) -> Scores:
     else:
         away, kind = apart(both.p, both.q).round(digits).mean(axis=1), "Manhattan"
         away = away.round(digits) if scored.scale == "multilabel" else away
-    return rounded(SOFT, away, remarks(both.note, kind), digits, bootstrap, seed)
+    return rounded(SOFT, away, remarks(both.note, kind), digits, draws)
 
 
-def single(scored: Scored, span: float | None, digits: int, bootstrap: int, seed: int) -> Scores:
+def single(scored: Scored, span: float | None, digits: int, draws: Draws) -> Scores:
     given = voices(scored)
     if given.why:
         return one(PERSPECTIVIST, given.why)
@@ -88,10 +82,10 @@ def single(scored: Scored, span: float | None, digits: int, bootstrap: int, seed
         far = (pairs.said != pairs.guess).astype(float)
         rate = (np.bincount(pairs.task, far, minlength=len(scored))[m > 0] / m[m > 0]).round(digits)
         kind = "share of workers wrong"
-    return rounded(PERSPECTIVIST, rate, remarks(given.note, kind), 15, bootstrap, seed)
+    return rounded(PERSPECTIVIST, rate, remarks(given.note, kind), 15, draws)
 
 
-def rounded(name: str, x: np.ndarray, note: str, digits: int, bootstrap: int, seed: int) -> Scores:
-    value, low, high, why = of_rows(np.column_stack([np.ones(len(x)), x]), mean, bootstrap, seed)
+def rounded(name: str, x: np.ndarray, note: str, digits: int, draws: Draws) -> Scores:
+    value, low, high, why = of_rows(np.column_stack([np.ones(len(x)), x]), mean, draws)
     value = value.round(digits)
     return several([name], (value, np.minimum(low, value), np.maximum(high, value), why), len(x), [note])

@@ -16,20 +16,16 @@ from typing import Literal
 
 import numpy as np
 
+from ...core.draws import Draws
 from ...core.errors import BadCall
 from ...core.scored import Scored
 from ...core.scores import Scores, one
-from ._sums import check, mean_score, remarks, undefined
+from ._sums import mean_score, remarks, undefined
 from ._truth import aim
 
 
 def log_loss(
-    scored: Scored,
-    *,
-    against: Literal["truth", "answers"] = "truth",
-    floor: float = 1e-12,
-    bootstrap: int = 1000,
-    seed: int = 0,
+    scored: Scored, *, against: Literal["truth", "answers"] = "truth", floor: float = 1e-12, draws: Draws = Draws()
 ) -> Scores:
     """Average the log of the probability of the truth.
 
@@ -39,12 +35,7 @@ def log_loss(
         The truth, or the most frequent answer.
     floor
         A probability below this counts as this.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
-    check(bootstrap, seed)
     if not 0 < floor < 1:
         raise BadCall(f"floor is {floor}; expected a number between 0 and 1")
     goal = aim(scored, against)
@@ -53,4 +44,4 @@ def log_loss(
     given = scored.probs[goal.known, goal.right[goal.known]]
     low = int((given < floor).sum())
     note = remarks(goal.note, f"{low} probabilities of the truth below the floor {floor:g}" if low else "")
-    return mean_score("log_loss", -np.log(np.maximum(given, floor)), note, bootstrap, seed)
+    return mean_score("log_loss", -np.log(np.maximum(given, floor)), note, draws)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores
 from ._f1 import by_class, f1s
@@ -28,8 +29,7 @@ def macro_f1(
     *,
     against: Literal["truth", "answers"] = "truth",
     present_only: bool = False,
-    bootstrap: int = 1000,
-    seed: int = 0,
+    draws: Draws = Draws(),
 ) -> Scores:
     """Average the F1 of the classes.
 
@@ -39,9 +39,5 @@ def macro_f1(
         The truth, or the most frequent answer.
     present_only
         Average over the classes that the truth has, instead of all.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
-    return by_class(scored, "macro_f1", f1s, "macro", against, bootstrap, seed, present_only, rows=True)
+    return by_class(scored, "macro_f1", f1s, "macro", against, draws, present_only, rows=True)

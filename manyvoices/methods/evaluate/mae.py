@@ -16,28 +16,22 @@ from typing import Literal
 
 import numpy as np
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores, one
 from ._numbers import lines
-from ._sums import check, mean_score
+from ._sums import mean_score
 
 
-def mae(
-    scored: Scored, *, against: Literal["truth", "answers"] = "truth", bootstrap: int = 1000, seed: int = 0
-) -> Scores:
+def mae(scored: Scored, *, against: Literal["truth", "answers"] = "truth", draws: Draws = Draws()) -> Scores:
     """Average absolute errors.
 
     Parameters
     ----------
     against
         The truth, or the mean answer (of ordered classes the most frequent one).
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
-    check(bootstrap, seed)
     both = lines(scored, against)
     if both.why:
         return one("mae", both.why)
-    return mean_score("mae", np.abs(both.said - both.true), both.note, bootstrap, seed)
+    return mean_score("mae", np.abs(both.said - both.true), both.note, draws)

@@ -10,21 +10,18 @@ Also: l1, manhattan_distance, city_block
 
 from __future__ import annotations
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores
 from ._soft import apart, average
 
 
-def manhattan(scored: Scored, *, smoothing: float = 0.0, bootstrap: int = 1000, seed: int = 0) -> Scores:
+def manhattan(scored: Scored, *, smoothing: float = 0.0, draws: Draws = Draws()) -> Scores:
     """Average the sum of absolute differences.
 
     Parameters
     ----------
     smoothing
         Pseudo-count added to every class of the answers.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
-    return average(scored, "manhattan", apart, smoothing, bootstrap, seed)
+    return average(scored, "manhattan", apart, smoothing, draws)

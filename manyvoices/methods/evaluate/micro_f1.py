@@ -14,23 +14,18 @@ from __future__ import annotations
 
 from typing import Literal
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores
 from ._f1 import by_class, f1s
 
 
-def micro_f1(
-    scored: Scored, *, against: Literal["truth", "answers"] = "truth", bootstrap: int = 1000, seed: int = 0
-) -> Scores:
+def micro_f1(scored: Scored, *, against: Literal["truth", "answers"] = "truth", draws: Draws = Draws()) -> Scores:
     """Pool the classes.
 
     Parameters
     ----------
     against
         The truth, or the most frequent answer.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
-    return by_class(scored, "micro_f1", f1s, "micro", against, bootstrap, seed)
+    return by_class(scored, "micro_f1", f1s, "micro", against, draws)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores
 from ._f1 import by_class, precisions
@@ -25,8 +26,7 @@ def precision(
     *,
     against: Literal["truth", "answers"] = "truth",
     present_only: bool = False,
-    bootstrap: int = 1000,
-    seed: int = 0,
+    draws: Draws = Draws(),
 ) -> Scores:
     """Average the precision of the classes.
 
@@ -36,9 +36,5 @@ def precision(
         The truth, or the most frequent answer.
     present_only
         Average over the classes that the truth has, instead of all.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
-    return by_class(scored, "precision", precisions, "macro", against, bootstrap, seed, present_only, rows=True)
+    return by_class(scored, "precision", precisions, "macro", against, draws, present_only, rows=True)

@@ -15,22 +15,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores
 from ._soft import average
 
 
-def ranking(scored: Scored, *, bootstrap: int = 1000, seed: int = 0) -> Scores:
-    """Count tasks whose classes are in order.
-
-    Parameters
-    ----------
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
-    """
-    return average(scored, "ranking", in_order, 0.0, bootstrap, seed)
+def ranking(scored: Scored, *, draws: Draws = Draws()) -> Scores:
+    """Count tasks whose classes are in order."""
+    return average(scored, "ranking", in_order, 0.0, draws)
 
 
 def in_order(p: np.ndarray, q: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores
 from ._f1 import by_class, recalls
@@ -26,8 +27,7 @@ def recall(
     *,
     against: Literal["truth", "answers"] = "truth",
     present_only: bool = False,
-    bootstrap: int = 1000,
-    seed: int = 0,
+    draws: Draws = Draws(),
 ) -> Scores:
     """Average the recall of the classes.
 
@@ -37,9 +37,5 @@ def recall(
         The truth, or the most frequent answer.
     present_only
         Average over the classes that the truth has, instead of all.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
-    return by_class(scored, "recall", recalls, "macro", against, bootstrap, seed, present_only, rows=True)
+    return by_class(scored, "recall", recalls, "macro", against, draws, present_only, rows=True)

@@ -14,30 +14,24 @@ from typing import Literal
 
 import numpy as np
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores, one
 from ._numbers import lines
-from ._sums import check, dataset, mean, of_rows, remarks
+from ._sums import dataset, mean, of_rows, remarks
 
 
-def rmse(
-    scored: Scored, *, against: Literal["truth", "answers"] = "truth", bootstrap: int = 1000, seed: int = 0
-) -> Scores:
+def rmse(scored: Scored, *, against: Literal["truth", "answers"] = "truth", draws: Draws = Draws()) -> Scores:
     """Root of the average squared error.
 
     Parameters
     ----------
     against
         The truth, or the mean answer (of ordered classes the most frequent one).
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
-    check(bootstrap, seed)
     both = lines(scored, against)
     if both.why:
         return one("rmse", both.why)
     rows = np.column_stack([np.ones(len(both.said)), (both.said - both.true) ** 2])
-    value, low, high, why = of_rows(rows, lambda sums: np.sqrt(mean(sums)), bootstrap, seed)
+    value, low, high, why = of_rows(rows, lambda sums: np.sqrt(mean(sums)), draws)
     return dataset("rmse", value[0], low[0], high[0], len(rows), remarks(both.note, why[0]))

@@ -12,25 +12,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores
 from ._soft import average
 
 
-def soft_accuracy(scored: Scored, *, smoothing: float = 0.0, bootstrap: int = 1000, seed: int = 0) -> Scores:
+def soft_accuracy(scored: Scored, *, smoothing: float = 0.0, draws: Draws = Draws()) -> Scores:
     """Average the common part.
 
     Parameters
     ----------
     smoothing
         Pseudo-count added to every class of the answers.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
 
     def distance(p, q):
         return np.minimum(p, q).sum(axis=-1)
 
-    return average(scored, "soft_accuracy", distance, smoothing, bootstrap, seed)
+    return average(scored, "soft_accuracy", distance, smoothing, draws)

@@ -14,29 +14,22 @@ from __future__ import annotations
 
 from typing import Literal
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores, one
 from ._line import correlation
 from ._numbers import lines
-from ._sums import check
 
 
-def spearman(
-    scored: Scored, *, against: Literal["truth", "answers"] = "truth", bootstrap: int = 1000, seed: int = 0
-) -> Scores:
+def spearman(scored: Scored, *, against: Literal["truth", "answers"] = "truth", draws: Draws = Draws()) -> Scores:
     """Correlate prediction and truth.
 
     Parameters
     ----------
     against
         The truth, or the mean answer (of ordered classes the most frequent one).
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
-    check(bootstrap, seed)
     both = lines(scored, against)
     if both.why:
         return one("spearman", both.why)
-    return correlation("spearman", both.true, both.said, "spearman", both.note, bootstrap, seed)
+    return correlation("spearman", both.true, both.said, "spearman", both.note, draws)

@@ -13,25 +13,22 @@ Also: tv, total_variation_distance, distribution_calibration_error, distce
 
 from __future__ import annotations
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores
 from ._soft import apart, average
 
 
-def total_variation(scored: Scored, *, smoothing: float = 0.0, bootstrap: int = 1000, seed: int = 0) -> Scores:
+def total_variation(scored: Scored, *, smoothing: float = 0.0, draws: Draws = Draws()) -> Scores:
     """Average half the sum of absolute differences.
 
     Parameters
     ----------
     smoothing
         Pseudo-count added to every class of the answers.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
 
     def distance(p, q):
         return apart(p, q) / 2
 
-    return average(scored, "total_variation", distance, smoothing, bootstrap, seed)
+    return average(scored, "total_variation", distance, smoothing, draws)

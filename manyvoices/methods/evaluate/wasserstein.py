@@ -13,24 +13,21 @@ Also: emd, earth_mover, wasserstein_distance
 
 from __future__ import annotations
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores
 from ._soft import average, carried
 
 
-def wasserstein(scored: Scored, *, smoothing: float = 0.0, bootstrap: int = 1000, seed: int = 0) -> Scores:
+def wasserstein(scored: Scored, *, smoothing: float = 0.0, draws: Draws = Draws()) -> Scores:
     """Average what must be carried how far.
 
     Parameters
     ----------
     smoothing
         Pseudo-count added to every class of the answers.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
     note = ""
     if scored.scale == "nominal":
         note = "the classes as they are listed; nothing says that they have an order"
-    return average(scored, "wasserstein", carried, smoothing, bootstrap, seed, note)
+    return average(scored, "wasserstein", carried, smoothing, draws, note)

@@ -12,23 +12,18 @@ from __future__ import annotations
 
 from typing import Literal
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores
 from ._f1 import by_class, f1s
 
 
-def weighted_f1(
-    scored: Scored, *, against: Literal["truth", "answers"] = "truth", bootstrap: int = 1000, seed: int = 0
-) -> Scores:
+def weighted_f1(scored: Scored, *, against: Literal["truth", "answers"] = "truth", draws: Draws = Draws()) -> Scores:
     """Average the F1 of the classes by how frequent they are.
 
     Parameters
     ----------
     against
         The truth, or the most frequent answer.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
-    return by_class(scored, "weighted_f1", f1s, "weighted", against, bootstrap, seed)
+    return by_class(scored, "weighted_f1", f1s, "weighted", against, draws)

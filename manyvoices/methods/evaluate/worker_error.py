@@ -25,10 +25,11 @@ from typing import Literal
 
 import numpy as np
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores, joined, one, table
 from ...kernels.skills import beta_interval
-from ._sums import check, drawn, remarks, several
+from ._sums import drawn, remarks, several
 from ._workers import Voices, errors, voices
 
 NAMES = ("worker_error", "worker_error_micro", "worker_error_worst")
@@ -40,8 +41,7 @@ def worker_error(
     error: Literal["auto", "zero_one", "absolute"] = "auto",
     missing_as_correct: bool = False,
     min_answers: int = 1,
-    bootstrap: int = 1000,
-    seed: int = 0,
+    draws: Draws = Draws(),
 ) -> Scores:
     """Average errors by worker, then over workers.
 
@@ -53,12 +53,7 @@ def worker_error(
         Tasks a worker did not answer count as right.
     min_answers
         Leave out workers with fewer answers that have a prediction.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
-    check(bootstrap, seed)
     given = voices(scored, min_answers)
     if given.why:
         return one(NAMES[0], given.why)
@@ -66,7 +61,7 @@ def worker_error(
         return one(NAMES[0], "not defined because error=absolute asks for ordered classes or numbers")
     e = errors(scored, given.pairs, error)
     values = Means(given, e, len(scored) if missing_as_correct else 0)
-    found = drawn(values, len(scored), len(e), bootstrap, seed, [False, False, True])
+    found = drawn(values, len(scored), len(e), draws, [False, False, True])
     worst = tenth(len(given))
     note = remarks(given.note, "tasks without an answer count as right" if missing_as_correct else "")
     notes = [

@@ -19,21 +19,17 @@ from typing import Literal
 
 import numpy as np
 
+from ...core.draws import Draws
 from ...core.scored import Scored
 from ...core.scores import Scores, joined, one, table
-from ._sums import check, drawn, remarks, several, undefined
+from ._sums import drawn, remarks, several, undefined
 from ._workers import Voices, voices
 
 MOST = 20_000_000  # workers x classes
 
 
 def worker_f1(
-    scored: Scored,
-    *,
-    average: Literal["weighted", "macro"] = "weighted",
-    min_answers: int = 1,
-    bootstrap: int = 1000,
-    seed: int = 0,
+    scored: Scored, *, average: Literal["weighted", "macro"] = "weighted", min_answers: int = 1, draws: Draws = Draws()
 ) -> Scores:
     """Average F1 over classes, then over workers.
 
@@ -43,12 +39,7 @@ def worker_f1(
         Classes by how often the worker said them, or all the same.
     min_answers
         Leave out workers with fewer answers that have a prediction.
-    bootstrap
-        How often tasks are drawn again for the interval; 0 for none.
-    seed
-        For these draws.
     """
-    check(bootstrap, seed)
     if why := undefined(scored, classes=True, order=True):
         return one("worker_f1", why)
     given, K = voices(scored, min_answers), len(scored.classes)
@@ -57,7 +48,7 @@ def worker_f1(
     if len(given) * K > MOST:
         return one("worker_f1", f"not defined because {len(given)} workers with {K} classes are too many")
     values = Mean(given, K, average)
-    found = drawn(values, len(scored), len(given.pairs) + len(given) * K, bootstrap, seed)
+    found = drawn(values, len(scored), len(given.pairs) + len(given) * K, draws)
     whole = several(
         ["worker_f1"], found, len(given.pairs), [remarks(given.note, f"{average}, mean of {len(given)} workers")]
     )

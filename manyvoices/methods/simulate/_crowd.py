@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from manyvoices.core.errors import BadCall
+from ...core.errors import BadCall
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,17 +27,52 @@ class Crowd:
             array.setflags(write=False)
 
 
-def begin(*, workers: int, tasks: int, classes: int, seed: int, per_task: int | None, load: int | None = None):
-    """Check the options every strategy has, then the generator and the truth it draws first."""
-    whole("workers", workers, 1, 2**31 - 1)
-    whole("tasks", tasks, 1, 2**31 - 1)
-    whole("classes", classes, 2, 2**15 - 1)
-    whole("seed", seed, 0, 2**64 - 1)
-    for name, cap in (("per_task", per_task), ("load", load)):
-        if cap is not None:
-            whole(name, cap, 1, 2**31 - 1, " or None")
-    rng = np.random.default_rng(seed)
-    return rng, rng.choice(classes, size=tasks)
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a crowd is, and how its tasks are dealt.
+
+    Also: workers=n_worker; tasks=n_task; classes=n_classes; per_task=feedback; load=workerload; imbalance=imbalance_votes
+
+    Parameters
+    ----------
+    workers
+        How many people answer.
+    tasks
+        How many tasks they answer.
+    classes
+        How many classes a task can have, all equally likely.
+    per_task
+        Answers a task at most; None for as many as there are workers.
+    imbalance
+        Draw the number of answers of each task between one and what would be possible, instead of taking them all.
+    load
+        Answers a worker at most; None for no limit.
+    seed
+        Seed of the random generator. The draws come in peerannot's order, so its seeds give its data.
+    """
+
+    workers: int = 30
+    tasks: int = 200
+    classes: int = 5
+    per_task: int | None = 10
+    imbalance: bool = False
+    load: int | None = None
+    seed: int = 0
+
+    def __post_init__(self):
+        whole("workers", self.workers, 1, 2**31 - 1)
+        whole("tasks", self.tasks, 1, 2**31 - 1)
+        whole("classes", self.classes, 2, 2**15 - 1)
+        whole("seed", self.seed, 0, 2**64 - 1)
+        for name, cap in (("per_task", self.per_task), ("load", self.load)):
+            if cap is not None:
+                whole(name, cap, 1, 2**31 - 1, " or None")
+
+
+def begin(size: Size) -> tuple[np.random.Generator, np.ndarray]:
+    """The generator, and the truth it draws first."""
+    rng = np.random.default_rng(size.seed)
+    return rng, rng.choice(size.classes, size=size.tasks)
 
 
 def whole(name: str, value: Any, least: int, most: int, tail: str = "") -> None:
@@ -79,15 +114,13 @@ def answer(
     rng: np.random.Generator,
     truth: np.ndarray,
     confusions: np.ndarray,
+    size: Size,
     *,
-    per_task: int | None,
-    imbalance: bool,
-    load: int | None,
     difficulty: np.ndarray | None = None,
     extra: dict | None = None,
 ) -> Crowd:
     """Task by task: how many answer, who of those with load left, what each of them says in the order drawn."""
-    workers, classes = confusions.shape[:2]
+    (workers, classes), load, per_task = confusions.shape[:2], size.load, size.per_task
     sums = cumulative(confusions)
     left = np.full(workers, len(truth) if load is None else load)
     cap = min(workers if per_task is None else per_task, len(truth) if load is None else load)
@@ -100,7 +133,7 @@ def answer(
                 f"load is {load} and nobody is left for task {number}; expected load * workers to last for "
                 f"{len(truth)} tasks, so raise load or workers, or lower per_task"
             )
-        if imbalance:
+        if size.imbalance:
             m = rng.choice(m) + 1
         who = rng.choice(free, size=m, replace=False)
         kind = "hard" if difficulty is None else difficulty[number]

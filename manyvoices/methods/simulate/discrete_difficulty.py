@@ -9,7 +9,6 @@
 
 Reference: Lefort, Charlier, Joly, Salmon (2024), Peerannot: classification for crowdsourced image datasets with Python,
 Computo, doi:10.57750/qmaz-gr91.
-Also: workers=n_worker; tasks=n_task; classes=n_classes; per_task=feedback; load=workerload; imbalance=imbalance_votes
 """
 
 from __future__ import annotations
@@ -18,62 +17,38 @@ import math
 
 import numpy as np
 
-from ._crowd import Crowd, answer, begin, between, dominant, rows
+from ._crowd import Crowd, Size, answer, begin, between, dominant, rows
 
 
 def discrete_difficulty(
-    *,
-    workers: int = 30,
-    tasks: int = 200,
-    classes: int = 5,
-    per_task: int | None = 10,
-    imbalance: bool = False,
-    load: int | None = None,
-    ratio: float = 0.35,
-    ratio_diff: float = 1.0,
-    random: float = 0.0,
-    seed: int = 0,
+    *, ratio: float = 0.35, ratio_diff: float = 1.0, random: float = 0.0, size: Size = Size()
 ) -> Crowd:
     """The first int(ratio * workers) workers are the good ones; `confusions` are those on hard tasks.
 
     Parameters
     ----------
-    workers
-        How many people answer.
-    tasks
-        How many tasks they answer.
-    classes
-        How many classes a task can have, all equally likely.
-    per_task
-        Answers a task at most; None for as many as there are workers.
-    imbalance
-        Draw the number of answers of each task between one and what would be possible, instead of taking them all.
-    load
-        Answers a worker at most; None for no limit.
     ratio
         Share of good workers among the workers, from 0 to 1.
     ratio_diff
         How many easy tasks there are for a hard one, 0 or more.
     random
         Share of tasks that nobody can know, from 0 to 1.
-    seed
-        Seed of the random generator. The draws come in peerannot's order, so its seeds give its data.
     """
     between("ratio", ratio, 0, 1)
     between("ratio_diff", ratio_diff, 0, math.inf)
     between("random", random, 0, 1)
-    rng, truth = begin(workers=workers, tasks=tasks, classes=classes, per_task=per_task, load=load, seed=seed)
-    good = int(ratio * workers)
+    rng, truth = begin(size)
+    good = int(ratio * size.workers)
     hard = (1 - random) / (ratio_diff + 1)
-    difficulty = rng.choice(["easy", "hard", "random"], p=[ratio_diff * hard, hard, random], size=tasks)
-    confusions = np.concatenate([dominant(rows(rng, good, classes, 0.2)), rows(rng, workers - good, classes, 5.0)])
+    difficulty = rng.choice(["easy", "hard", "random"], p=[ratio_diff * hard, hard, random], size=size.tasks)
+    confusions = np.concatenate(
+        [dominant(rows(rng, good, size.classes, 0.2)), rows(rng, size.workers - good, size.classes, 5.0)]
+    )
     return answer(
         rng,
         truth,
         confusions,
-        per_task=per_task,
-        imbalance=imbalance,
-        load=load,
+        size,
         difficulty=difficulty,
-        extra={"difficulty": difficulty, "good": np.arange(workers) < good},
+        extra={"difficulty": difficulty, "good": np.arange(size.workers) < good},
     )

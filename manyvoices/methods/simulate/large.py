@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._crowd import Crowd, begin, between, cumulative, dominant, rows, whole
+from ._crowd import Crowd, Size, begin, between, cumulative, dominant, rows, whole
 
 BLOCK = 50_000  # tasks drawn at once; part of what a seed means
 
@@ -46,7 +46,7 @@ def large(
     """
     whole("per_task", per_task, 1, 2**31 - 1)
     between("skew", skew, 0, 5)
-    rng, truth = begin(workers=workers, tasks=tasks, classes=classes, per_task=per_task, seed=seed)
+    rng, truth = begin(Size(workers, tasks, classes, per_task, seed=seed))
     activity = np.exp(skew * rng.standard_normal(workers))
     confusions = dominant(rows(rng, workers, classes))
     sums = cumulative(confusions)[:, :, :-1].reshape(workers * classes, classes - 1)
