@@ -304,6 +304,9 @@ def agree(data, strategy, out, format, on, **options):
 @click.option("--consensus", metavar="FILE|METHOD", help="What is held to be true: a label table, or a method. [bcc]")
 @click.option("--gold", metavar="FILE", help="Known truth of some tasks: columns task,label.")
 @click.option("--probs", metavar="FILE", help="Out-of-sample class probabilities: columns task,p:CLASS.")
+@click.option(
+    "--labels", metavar="FILE|truth", help="Labels to check (aum): a label table, peerannot's .npy, or truth."
+)
 @click.option("-o", "--out", help="X.csv, X.parquet, X.jsonl, a folder DIR/, or - for stdout. [-]")
 @reading
 def identify(data, strategy, out, format, on, **options):
@@ -313,6 +316,7 @@ def identify(data, strategy, out, format, on, **options):
     manyvoices identify answers.csv -s skill
     manyvoices identify answers.csv -s spam_or_dissent -o workers.csv
     manyvoices identify answers.csv -s another_vote                 where one more answer helps most
+    manyvoices identify data/ -s waum --encoder minilm -o out/      tasks too hard for a network that learns from the answers
     """
     from .identification import identified
 
@@ -324,7 +328,7 @@ def identify(data, strategy, out, format, on, **options):
         format,
         on,
         options,
-        {"consensus": None, "gold": None, "probs": None},
+        {"consensus": None, "gold": None, "probs": None, "labels": None},
         identified,
     )
 
@@ -624,8 +628,7 @@ def scored(command, data, strategy, out, format, on, options, own, work, more=()
     record = recorded(options | {"from": format})
     given = {name: options.pop(name) for name in own if name in options}
     went_in = [*more, *(given[name] for name in ("gold", "probs") if given.get(name) is not None)]
-    if (consensus := given.get("consensus")) is not None and Path(consensus).is_file():
-        went_in.append(consensus)
+    went_in += [given[name] for name in ("consensus", "labels") if given.get(name) and Path(given[name]).is_file()]
     if place is not None:
         spare(place, [data, *went_in])
     every = meta["asked"] or [(registry.about(command, name), {}) for name in registry.names(command)]
@@ -639,6 +642,7 @@ def scored(command, data, strategy, out, format, on, options, own, work, more=()
         say(common)(scoring.summary(scores))
     files = [] if place is None else [scoring.save(scores, place)]
     if place is not None and scoring.is_folder(place):
+        files += scoring.save_files(scores, place)
         method = [method.name for method, _ in meta["asked"] or []]
         files.append(write_manifest(place, [command, *method], record, fingerprints(Path(data), went_in), {}))
     finish(

@@ -4,6 +4,7 @@ consensus   what --consensus says, else bcc (classes), ordinal or mean (numbers)
 truth       what is known of the tasks in the data; gold, probs: files handed over
 table       a consensus that came as a table, from which nobody's answers can be left out
 seconds     a column of the answers; when: another
+items       what the workers looked at, where a network can learn from it; labels: one each, to be checked
 ds, glad    ... the fit of the aggregation method of that name
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +25,14 @@ from .core.channels import Shares
 from .core.consensus import Consensus, first_best
 from .core.dataset import Dataset
 from .core.errors import BadCall, BadInput, ManyVoicesError, Unknown
+from .core.items import Items
 from .core.scores import Scores, joined, one
+from .learning import divided, labels_of
 from .scoring import Asked, answers_of, named, settled
 
 log = logging.getLogger("manyvoices")
 TIMES = ("seconds", "when")
-YARDSTICKS = ("truth", "gold", "table")
+YARDSTICKS = ("truth", "gold", "table", "labels")
 
 
 def identified(
@@ -39,30 +43,42 @@ def identified(
     gold: Any = None,
     probs: Any = None,
     truth: Any = None,
+    labels: Any = None,
     **options: Any,
 ) -> Scores:
-    """Scores of each method (those that apply, if none is named). Options go to the methods that have them.
+    """Scores of each method (those that apply and train no network, if none is named). Options go to the methods that have them.
 
     consensus is the name of an aggregation method (with options in brackets), a label table (path, frame, mapping), a folder that
-    `aggregate` wrote, a Consensus, or an array of class codes [T] or probabilities [T, K].
+    `aggregate` wrote, a Consensus, or an array of class codes [T] or probabilities [T, K]. labels takes what `train` takes.
     """
     answers = answers_of(source)
     known = Known(
         None if source is answers else source,  # type: ignore[arg-type]
         answers,
-        {"consensus": consensus, "gold": gold, "probs": probs, "truth": truth},
+        {"consensus": consensus, "gold": gold, "probs": probs, "truth": truth, "labels": labels},
     )
     every: Asked = [(registry.about("identify", name), {}) for name in registry.names("identify")]
     if methods is None:
         runs = [run for run in settled(every, options) if not lacks(run[0], answers) and known.can(run[0])] or every[:1]
     else:
         runs = settled(named("identify", methods), options)
-    return joined([scored(about, given, answers, known) for about, given in runs])
+    if labels is not None and not any("labels" in about.data for about, _ in runs):
+        takers = [about.name for about, _ in every if "labels" in about.data]
+        raise BadCall(f"--labels is for {', '.join(takers)}; --consensus names what else is held to be true")
+    found = [scored(about, given, answers, known) for about, given in runs]
+    if len(runs) > 1:  # whose file it is
+        for i, (about, _) in enumerate(runs):
+            files = {f"{about.name}/{name}": file for name, file in found[i].files.items()}
+            found[i] = replace(found[i], files=files)
+    return joined(found)
 
 
 def scored(about: registry.Method, given: dict[str, Any], answers: Answers, known: Known) -> Scores:
     if why := lacks(about, answers) or known.lacks(about):
         return one(about.name, why)
+    if about.trains:
+        own, training = divided(about, given, None)
+        given = own | {"training": training}
     return registry.find("identify", about.name)(answers, **known.handed(about), **given)
 
 
@@ -103,17 +119,15 @@ class Known:
     # what there is
 
     def can(self, about: registry.Method) -> bool:
-        """Whether all it cannot do without is there."""
-        return not self.lacks(about) and all(
-            self.given["probs"] is not None
-            for name in about.data
-            if name in registry.names("aggregate") and "probs" in registry.about("aggregate", name).required
-        )
+        """Whether all it cannot do without is there, without training a network."""
+        return not self.lacks(about) and (not about.trains or ("probs" in about.data and "probs" in self.made))
 
     def lacks(self, about: registry.Method) -> str:
         for name in TIMES:
             if name in about.required and self.times(name) is None:
                 return f"not defined because there is no column {name!r} with the answers"
+        if "items" in about.required and self.items() is None:
+            return "not defined because the data set has no items to learn from (text, images, sound or features)"
         return ""
 
     def handed(self, about: registry.Method) -> dict[str, Any]:
@@ -143,6 +157,10 @@ class Known:
     def side(self, name: str) -> Any:
         if name in TIMES:
             return self.times(name)
+        if name == "items":
+            return self.items()
+        if name == "labels" and self.given["labels"] is not None and name not in self.made:
+            self.made[name] = labels_of(self.given["labels"], self.items())
         return self.made.get(name)
 
     # consensus
@@ -223,6 +241,13 @@ class Known:
         code = {name: k for k, name in enumerate(answers.classes)}
         found = np.array([-1 if x is None else code.get(x, len(code)) for x in said], np.int64)
         return found if ((found >= 0) & (answers.per_task() > 0)).any() else None
+
+    def items(self) -> Items | None:
+        """The items, if there is anything in them."""
+        items = None if self.data is None else self.data.items
+        if items is None or (items.arrays is None and (items.table is None or not items.table.height)):
+            return None
+        return items
 
     def times(self, name: str) -> np.ndarray | None:
         """[rows] a column of times as numbers, NaN where there is none; None without such a column."""

@@ -13,7 +13,7 @@ from .core import registry
 from .core.answers import Answers
 from .core.dataset import Dataset
 from .core.errors import BadCall, BadInput, Unknown
-from .core.files import check_writable, put
+from .core.files import check_writable, put, put_text
 from .core.names import Names
 from .core.scores import Scores
 
@@ -198,6 +198,16 @@ def is_folder(path: Path) -> bool:
 
 def save(scores: Scores, path: Path) -> Path:
     return save_table(shown(scores), path, "scores")
+
+
+def save_files(scores: Scores, folder: Path) -> list[Path]:
+    """What else the methods wrote down; the lists an earlier run left there go first."""
+    for old in [*folder.glob("too_hard_*.txt"), *folder.glob("*/too_hard_*.txt")]:
+        old.unlink()
+    return [
+        put_text(folder / name, file) if isinstance(file, str) else put(folder / name, file.write_csv)
+        for name, file in scores.files.items()
+    ]
 
 
 def save_table(table: pl.DataFrame, path: Path, name: str) -> Path:

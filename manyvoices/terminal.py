@@ -61,9 +61,10 @@ class Verb(click.Command):
         values = self.first_look(ctx, args)
         if self.job:
             ctx.meta["asked"] = asked = self.asked(values.get("strategy"))
-            chosen = [method.name for method, _ in asked] if asked else registry.names(self.job)
-            for name in chosen if self.options else ():
-                extra |= {o.name: (o, "method") for o in registry.about(self.job, name).options if o.name not in extra}
+            every = asked or [(registry.about(self.job, name), {}) for name in registry.names(self.job)]
+            for method, _ in every if self.options else ():
+                if asked or not method.trains:  # no network is trained that nobody named
+                    extra |= {o.name: (o, "method") for o in method.options if o.name not in extra}
         if self.reads:
             known = values.get("format")
             for name in [registry.resolve("read", known)[0]] if known else registry.names("read"):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +31,7 @@ class Scores:
     note: str | Sequence[str] = ""
     other: str | Sequence[str] = ""
     group: str | Sequence[str] = ""
+    files: Mapping[str, Any] = field(default_factory=dict)  # tables and texts a method also made, by file name
 
     def __post_init__(self):
         for column in (self.value, self.low, self.high, self.n):
@@ -57,7 +58,8 @@ class Scores:
         """The rows a mask or list of places chooses."""
         at = np.arange(len(self))[mask]
         columns: dict[str, Any] = {name: self.column(name) for name in COLUMNS}
-        return Scores(**{name: c[at] if name in NUMBERS else [c[i] for i in at] for name, c in columns.items()})
+        kept: dict[str, Any] = {name: c[at] if name in NUMBERS else [c[i] for i in at] for name, c in columns.items()}
+        return Scores(**kept)
 
     def to_polars(self) -> pl.DataFrame:
         import polars as pl
@@ -120,4 +122,4 @@ def joined(parts: Sequence[Scores], groups: Sequence[str] | None = None) -> Scor
             columns[name].append(part.column(name) if name != "group" or groups is None else [groups[at]] * len(part))
     for name, held in columns.items():
         columns[name] = np.concatenate(held) if name in NUMBERS and held else [text for piece in held for text in piece]
-    return Scores(**columns)
+    return Scores(**columns, files={name: file for part in parts for name, file in part.files.items()})
