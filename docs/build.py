@@ -10,6 +10,8 @@ import argparse
 import json
 import re
 import sys
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from manyvoices.core import registry
@@ -51,7 +53,7 @@ def pages() -> dict[Path, str]:
         names = [name for name in registry.names(job) if (registry.METHODS / job / f"{name}.py").is_file()]
         found[HERE / "methods" / f"{job}.md"] = job_page(job, [registry.about(job, name) for name in names])
         for name in names:
-            found[HERE / "methods" / job / f"{name}.md"] = method_page(registry.about(job, name))
+            found[HERE / "methods" / job / f"{name}.md"] = method_page(registry.about(job, name), shared_by(job))
     measured = json.loads(MEASURED.read_text(encoding="utf-8"))
     which = HERE / "which-method.md"
     found[which] = filled(which, simulated=simulated_tables(measured), real=real_table(measured))
@@ -73,26 +75,53 @@ def job_page(job: str, methods: list[registry.Method]) -> str:
     lines += [
         f"| [{m.name}]({job}/{m.name}.md) | {cell(m.title)} | {', '.join([*m.needs, *m.required])} |" for m in methods
     ]
+    if held := shared_by(job):
+        lines += ["", "## Shared options"]
+        for group in dict.fromkeys(o.group for o in held):
+            who = [m.name for m in methods if group in {o.group for o in m.options}]
+            named = "All methods" if len(who) == len(methods) else ", ".join(who)
+            lines += ["", f"{named}:", "", *table_of([o for o in held if o.group == group])]
     return written(job, lines)
 
 
-def method_page(m: registry.Method) -> str:
+@cache
+def shared_by(job: str) -> list[registry.Option]:
+    """The options that all methods of a job have which have any of their group: they stand once, on the page of the job."""
+    methods = [registry.about(job, name) for name in registry.names(job)]
+    found = dict.fromkeys(o for m in methods for o in m.options if o.group)
+    having = {
+        group: [m for m in methods if group in {o.group for o in m.options}] for group in {o.group for o in found}
+    }
+    return [o for o in found if len(having[o.group]) > 1 and all(o in m.options for m in having[o.group])]
+
+
+def table_of(options: Iterable[registry.Option]) -> list[str]:
+    lines = ["| option | type | default | |", "| --- | --- | --- | --- |"]
+    return lines + [f"| `--{o.name.replace('_', '-')}` | {kind(o)} | {default(o)} | {cell(o.help)} |" for o in options]
+
+
+def method_page(m: registry.Method, shared: list[registry.Option]) -> str:
     called = {
         "aggregate": [f"manyvoices aggregate DATA -s {m.name}"],
         "agree": [f"manyvoices agree DATA -s {m.name}"],
         "identify": [f"manyvoices identify DATA -s {m.name}"],
         "evaluate": [f"manyvoices evaluate PREDICTIONS DATA -s {m.name}"],
         "simulate": [f"manyvoices simulate OUT -s {m.name}"],
+        "train": [f"manyvoices train DATA --labels FILE -s {m.name} -o MODEL/"],
+        "learn": [f"manyvoices learn DATA -s {m.name} -o MODEL/"],
         "read": [f"manyvoices inspect DATA --from {m.name}"],
     }.get(m.job, [])
     if m.job == "read" and "write" in m.functions:
         called.append(f"manyvoices convert DATA OUT --to {m.name}")
     lines = [f"# {m.name}", "", m.page, "", *(f"    {line}" for line in called), "", "## Options", ""]
-    if m.options:
-        lines += ["| option | type | default | |", "| --- | --- | --- | --- |"]
-        lines += [f"| `--{o.name.replace('_', '-')}` | {kind(o)} | {default(o)} | {cell(o.help)} |" for o in m.options]
-    else:
+    own, others = [o for o in m.options if o not in shared], [o for o in m.options if o in shared]
+    if own:
+        lines += table_of(own)
+    elif not others:
         lines += ["None."]
+    if others:
+        names = ", ".join(f"`--{o.name.replace('_', '-')}`" for o in others)
+        lines += [""] * bool(own) + [f"[Shared](../{m.job}.md#shared-options): {names}."]
     known = SIDES | ({n: f"the fit of `{n}`" for n in registry.names("aggregate")} if m.job == "identify" else {})
     sides = [name for name in m.data if name in known]
     if sides:
@@ -104,14 +133,14 @@ def method_page(m: registry.Method) -> str:
         ]
     if m.needs:
         lines += ["", f"Needs: {', '.join(m.needs)}."]
-    if m.also or any(o.also for o in m.options):
+    if m.also or any(o.also for o in own):
         lines += [
             "",
             "Other spellings: "
             + "; ".join(
                 [
                     *(f"`{name}{bracket(given)}`" for name, given in m.also.items()),
-                    *(f"`{o.name}` = {', '.join(f'`{a}`' for a in o.also)}" for o in m.options if o.also),
+                    *(f"`{o.name}` = {', '.join(f'`{a}`' for a in o.also)}" for o in own if o.also),
                 ]
             )
             + ".",
