@@ -183,11 +183,14 @@ def report(source: Any, out: str | Path, runs: Iterable[str | Path] = (), **opti
     return reported(ready(source, None), Path(out), [Path(run) for run in runs], **options)
 
 
-def train(items: Any, labels: Any, method: str | Callable = "classifier", **options: Any) -> Learned:
-    """A model from items and one label each, hard or soft: a Consensus, a label table, or a mapping."""
+def train(
+    items: Any, labels: Any, method: str | Callable = "classifier", *, answers: Answers | None = None, **options: Any
+) -> Learned:
+    """A model from items and one label each, hard or soft: a Consensus, a label table, or a mapping. The answers to the dev
+    items, where they are given, choose among the weights."""
     from .learning import taught
 
-    return taught("train", items, method, options, labels=labels)
+    return taught("train", items, method, options, labels=labels, answers=answers)
 
 
 def learn(items: Any, answers: Answers, method: str | Callable = "crowdlayer", **options: Any) -> Learned:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from .core import registry
 from .core.answers import Answers
 from .core.consensus import Consensus
-from .core.content import Content, content_of
+from .core.content import Content
 from .core.dataset import Dataset
 from .core.errors import BadCall, BadInput
 from .core.files import check_writable, put_text
@@ -42,8 +43,9 @@ def taught(
     """Call the method with its options; with `folder` it leaves check points there and goes on from what it finds."""
     if items is None:
         raise BadInput("the data set has no items to learn from", expected="items with text, images, sound or features")
+    given: dict[str, Any] = {}
     if callable(method):
-        chosen, given = registry.about(job, method.__name__), {}
+        chosen = registry.about(job, method.__name__)
     else:
         asked = registry.parse(job, method)
         if len(asked) != 1:
@@ -52,7 +54,10 @@ def taught(
     function = method if callable(method) else registry.find(job, chosen.name)
     own, training = divided(chosen, chosen.settle(dict(options)) | given, folder)
     if job == "train":
-        return function(items, labels_of(labels, items), **own, training=training)
+        told = labels_of(labels, items)
+        if "answers" in chosen.data and answers is not None and not (isinstance(labels, str) and labels == "truth"):
+            own["answers"] = answers  # those to dev items choose among the weights
+        return function(items, told, **own, training=training)
     if answers is None:
         raise BadInput("the data set has items but no answers", expected="answers of workers, or labels and `train`")
     return function(items, answers, **own, training=training)
@@ -126,6 +131,8 @@ def right(model: Learned, items: Items) -> dict[str, float]:
     assert model.split is not None
     ids, split = model.split
     truth = items.truth_of(ids)
+    if model.about["scale"] == "interval":
+        return off(model, items, truth)
     fitted = model.about.get("calibration")
     found = {} if fitted is None else {"ece_dev_before": fitted["before"]["ece"], "ece_dev": fitted["after"]["ece"]}
     if not any(label is not None for label in truth):
@@ -144,14 +151,32 @@ def right(model: Learned, items: Items) -> dict[str, float]:
     return found
 
 
+def off(model: Learned, items: Items, truth: list[str | None]) -> dict[str, float]:
+    """Root of the mean squared error against truths that are numbers, split by split."""
+    assert model.split is not None
+    try:
+        known = np.array([np.nan if value is None else float(value) for value in truth])
+    except ValueError:
+        return {}
+    apart, split = (model.predict(items)[:, 0] - known) ** 2, model.split[1]
+    return {
+        f"rmse_{name}": float(np.sqrt(apart[rows].mean()))
+        for code, name in enumerate(("train", "dev", "test"))
+        if (rows := np.isfinite(apart) & (split == code)).any()
+    }
+
+
 def predictions(model: Learned, data: Dataset, workers: str | None, unseen: str) -> pl.DataFrame:
     """The table of contract.md: task, split, label, prob, p:CLASS, and worker where workers are asked for:
-    "pairs" (those of the data's answers), "all", or names with commas."""
+    "pairs" (those of the data's answers), "all", or names with commas. Of numbers: task, split, value, low, high."""
     import polars as pl
+
+    from .nn import encoders
 
     if data.items is None:
         raise BadInput("the data set has no items to predict", expected="items with text, images, sound or features")
-    content = content_of(data.items)
+    content = encoders.usable(data.items)
+    content.tell()
     split = splits_known(model, data.items, content.ids)
     names = content.ids.to_list()
     if workers is None:
@@ -159,6 +184,14 @@ def predictions(model: Learned, data: Dataset, workers: str | None, unseen: str)
     else:
         rows, codes, who = pairs(model, data, content, workers, unseen)
         columns, probs = {"worker": who}, model.predict_pairs(content, rows, codes)
+    if model.about["scale"] == "interval":
+        within = model.about.get("radius") if workers is None else None
+        columns |= {"value": probs[:, 0], "low": None, "high": None}
+        if within is not None:
+            columns |= {"low": probs[:, 0] - within, "high": probs[:, 0] + within}
+        found = {"task": [names[i] for i in rows], "split": [split[i] for i in rows]} | columns
+        kinds = {name: pl.Float64 if name in ("value", "low", "high") else pl.String for name in found}
+        return pl.DataFrame(found, schema_overrides=kinds)
     classes = np.array(model.classes.to_list(), object)
     best = probs.argmax(axis=1) if len(probs) else np.zeros(0, int)
     table = {"task": [names[i] for i in rows], "split": [split[i] for i in rows]} | columns
@@ -211,62 +244,97 @@ def splits_known(model: Learned, items: Items, ids: Names) -> list[str | None]:
 
 
 def labels_of(given: Any, items: Items) -> Labels:
-    """What was handed over as labels: "truth", a Consensus, a mapping, a table with task and label (and p:CLASS), or
-    peerannot's .npy in the order of the tasks."""
+    """What was handed over as labels: "truth", a Consensus, a mapping, a table with task and label (and p:CLASS) or value,
+    or peerannot's .npy in the order of the tasks. Classes that the data state are known even where no label is of them."""
     if isinstance(given, Labels):
         return given
     if isinstance(given, Consensus):
-        if given.probs is None:
-            raise BadInput("this consensus is of numbers", expected="labels of classes")
-        return Labels(given.tasks, given.classes, np.array(given.probs))
+        if given.value is not None:
+            return numbers(given.tasks.to_list(), given.value)
+        return Labels(given.tasks, given.classes, np.array(given.probs), given.scale)
     if isinstance(given, str) and given == "truth":
         known = np.flatnonzero(items.truth >= 0)
         if not len(known):
             raise BadInput("no item has a known truth", expected="truth.csv, or --labels FILE")
-        return hard([items.ids[i] for i in known], [items.classes[k] for k in items.truth[known]])
+        return hard([items.ids[i] for i in known], [items.classes[k] for k in items.truth[known]], items)
     if isinstance(given, Mapping):
-        return hard(list(given), [str(label) for label in given.values()])
+        return hard(list(given), [str(label) for label in given.values()], items)
     if given is None:
         raise BadCall("train needs labels: give --labels FILE, or --labels truth")
     if isinstance(given, (str, Path)) and Path(given).suffix == ".npy":
         return from_npy(Path(given), items)
-    return from_table(given)
+    return from_table(given, items)
 
 
-def hard(tasks: list[str], labels: list[str]) -> Labels:
-    names = Names(in_order(set(labels)))
-    return Labels(Names(tasks), names, np.eye(len(names))[names.code(labels)])
+def hard(tasks: list[str], labels: list[str], items: Items, file: Path | None = None) -> Labels:
+    """One class, or on an interval scale one number, a task."""
+    if items.scale == "interval":
+        try:
+            return numbers(tasks, np.array([float(label) for label in labels]), file)
+        except ValueError as error:
+            raise BadInput(
+                f"a label is no number ({error})", file=file, expected="numbers on an interval scale"
+            ) from None
+    names = all_classes(Names(in_order(set(labels))), items)
+    return Labels(Names(tasks), names, np.eye(len(names))[names.code(labels)], ordered(items))
 
 
-def from_table(given: Any) -> Labels:
+def numbers(tasks: list[str], values: np.ndarray, file: Path | None = None) -> Labels:
+    if len(wrong := np.flatnonzero(~np.isfinite(values))):
+        raise BadInput(
+            f"the label of task {tasks[wrong[0]]!r} is {values[wrong[0]]}", file=file, expected="finite numbers"
+        )
+    return Labels(Names(tasks), Names([]), np.array(values, float)[:, None], "interval")
+
+
+def all_classes(seen: Names, items: Items) -> Names:
+    """The classes of the data in their order, and behind them those that only labels have."""
+    if items.stated is None or not len(items.stated):
+        return seen
+    return Names([*items.stated, *(name for name in seen if name not in items.stated)])
+
+
+def ordered(items: Items) -> str:
+    return "ordinal" if items.scale == "ordinal" else "nominal"
+
+
+def from_table(given: Any, items: Items) -> Labels:
     table, file = frame(given)
+    if "value" in table.columns and "label" not in table.columns:
+        table = table.rename({"value": "label"})
+        items = replace(items, scale="interval")
     for name in ("task", "label"):
         if name not in table.columns:
             message = f"no column {name!r}; found {', '.join(table.columns)}"
-            raise BadInput(message, file=file, expected="columns task, label and perhaps p:CLASS")
+            raise BadInput(message, file=file, expected="columns task, label and perhaps p:CLASS; or task, value")
     if len(set(table["task"].to_list())) < table.height:
         raise BadInput("a task stands twice", file=file, expected="one row a task")
     classes = [name.removeprefix("p:") for name in table.columns if name.startswith("p:")]
-    if not classes:
+    if not classes or items.scale == "interval":
         table = table.drop_nulls("label")  # an abstention teaches nothing
-        return hard(table["task"].to_list(), table["label"].to_list())
+        if not table.height:
+            raise BadInput("no task has a label", file=file, expected="at least one")
+        return hard(table["task"].to_list(), table["label"].to_list(), items, file)
     import polars as pl
 
     rows = table.select(pl.col([f"p:{name}" for name in classes]).cast(pl.Float64, strict=False)).to_numpy()
-    if not np.isfinite(rows).all() or (rows < 0).any() or (np.abs(rows.sum(axis=1) - 1) > 1e-3).any():
-        at = int(np.flatnonzero(~np.isfinite(rows).all(axis=1) | (np.abs(rows.sum(axis=1) - 1) > 1e-3))[0])
+    wrong = ~np.isfinite(rows).all(axis=1) | (rows < 0).any(axis=1) | ~(np.abs(rows.sum(axis=1) - 1) <= 1e-3)
+    if wrong.any():
+        at = int(np.flatnonzero(wrong)[0])
         raise BadInput(
             f"the probabilities of task {table['task'][at]!r} are {rows[at].tolist()}",
             file=file,
             line=at + 2,
             expected="numbers from 0 that sum to 1",
         )
-    order = Names.ordered(classes)
-    return Labels(Names(table["task"].to_list()), order, rows[:, [classes.index(name) for name in order]])
+    names = all_classes(Names.ordered(classes), items)
+    probs = np.zeros((len(rows), len(names)))
+    probs[:, names.code(classes)] = rows
+    return Labels(Names(table["task"].to_list()), names, probs, ordered(items))
 
 
 def from_npy(path: Path, items: Items) -> Labels:
-    """Hard [n] or soft [n, K], a row a task in the order of ids; classes are those of the truth, else 0, 1, 2, ..."""
+    """Hard [n] or soft [n, K], a row a task in the order of ids; classes are those of the data, else 0, 1, 2, ..."""
     try:
         rows = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
@@ -275,12 +343,21 @@ def from_npy(path: Path, items: Items) -> Labels:
     beside = path.with_suffix(".tasks.txt")
     if beside.is_file():  # as `aggregate -o X.npy` leaves it
         ids = Names(beside.read_text(encoding="utf-8").splitlines())
-    if len(rows) != len(ids):
-        raise BadInput(f"{len(rows)} labels for {len(ids)} tasks", file=path, expected="a label for each, in order")
+    if rows.ndim not in (1, 2) or len(rows) != len(ids) or rows.dtype.kind not in "iufb":
+        raise BadInput(
+            f"{rows.dtype} {list(rows.shape)} for {len(ids)} tasks", file=path, expected="a label for each, in order"
+        )
+    if items.scale == "interval" and rows.ndim == 1:
+        return numbers(ids.to_list(), rows.astype(float), path)
+    known = items.stated if items.stated is not None and len(items.stated) else items.classes
     if rows.ndim == 2:
-        names = Names.numbered(rows.shape[1]) if len(items.classes) != rows.shape[1] else items.classes
-        return Labels(ids, names, rows.astype(float))
-    known = np.flatnonzero(rows >= 0)
-    width = int(rows.max(initial=0)) + 1
-    names = items.classes if len(items.classes) >= width else Names.numbered(width)
-    return Labels(Names([ids[i] for i in known]), names, np.eye(len(names))[rows[known].astype(int)])
+        names = Names.numbered(rows.shape[1]) if len(known) != rows.shape[1] else known
+        return Labels(ids, names, rows.astype(float), ordered(items))
+    if (rows != np.floor(rows)).any():
+        raise BadInput("labels that are no whole numbers", file=path, expected="class numbers; or --scale interval")
+    there = np.flatnonzero(rows >= 0)
+    if not len(there):
+        raise BadInput("no task has a label", file=path, expected="at least one that is not -1")
+    width = int(rows.max()) + 1
+    names = known if len(known) >= width else Names.numbered(width)
+    return Labels(Names([ids[i] for i in there]), names, np.eye(len(names))[rows[there].astype(int)], ordered(items))

@@ -102,7 +102,7 @@ class Content:
         if isinstance(self.values, np.ndarray):
             found.update(f"{self.values.shape} {self.values.dtype}".encode())
             for block in np.array_split(self.values, max(1, self.values.nbytes >> 26)):
-                found.update(np.ascontiguousarray(block))
+                found.update(np.ascontiguousarray(block).data)
         elif self.kind in ("text", "pair"):
             for value in self.values:
                 found.update(repr(value).encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""Labels to learn from: for each task a distribution over the classes, which is one class where the label is hard."""
+"""Labels to learn from: for each task a distribution over the classes, one class where the label is hard; or a number."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from .names import Names
 class Labels:
     tasks: Names
     classes: Names
-    probs: np.ndarray  # [n, K]
+    probs: np.ndarray  # [n, K], or numbers [n, 1] on an interval scale
+    scale: str = "nominal"
 
     def __post_init__(self):
         self.probs.setflags(write=False)

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from ..core.errors import BadCall
+
+STREAMS = ("init", "order", "dropout", "augment", "negatives")
+
 
 @dataclass(frozen=True, slots=True)
 class Training:
@@ -20,6 +24,10 @@ class Training:
         by transformers, or hf:ORG/NAME; auto is tfidf for text, pixels for images, features for vectors.
     finetune
         Train the encoder too, where it can be trained.
+    pretrained
+        Start --finetune from the encoder's weights; --no-pretrained starts from random ones.
+    freeze
+        Leave the encoder's weights as they are while it is shown augmented images; pixels keeps its random ones.
     epochs
         How often every training item is seen.
     batch
@@ -37,7 +45,8 @@ class Training:
     momentum
         Momentum of sgd.
     scheduler
-        How the learning rate goes: cosine (down to 0), multistep, or constant.
+        How the learning rate goes: cosine (down to 0; with --milestones 10 anew every 10 epochs, down to 0.0001),
+        multistep, or constant.
     milestones
         Epochs after which multistep multiplies the learning rate by --lr-decay, such as 50,75.
     lr_decay
@@ -58,10 +67,19 @@ class Training:
         Shift, mirror and crop training images at random.
     class_weights
         balanced weighs answers against the frequency of their class.
+    ordered
+        How classes in an order are learnt: cumulative (one number and thresholds between the classes), distance (an
+        error weighs by how far off it is; classifier and base), none; auto is cumulative for --scale ordinal.
+    path_remove
+        A file that lists items to leave out of learning, such as too_hard.txt: an index and a task, or a task, a line.
     calibrate
         Fit a temperature for the probabilities on the answers (or labels) of the dev items.
+    accumulate
+        Batches whose gradients are added before a step: --batch 16 --accumulate 4 is --batch 64 in less memory.
     seed
-        For the start, the order of items, and dropout.
+        For the start, the order of items, dropout, and the split where the data have none.
+    seeds
+        Seeds of their own for some of init, order, dropout, augment and negatives, such as init=1,order=2.
     device
         auto, cpu, cuda or cuda:N.
     precision
@@ -70,6 +88,8 @@ class Training:
 
     encoder: str = "auto"
     finetune: bool = False
+    pretrained: bool = True
+    freeze: bool = False
     epochs: int = 30
     batch: int = 64
     lr: float = 0.001
@@ -89,8 +109,24 @@ class Training:
     patience: int = 0
     augment: bool = False
     class_weights: Literal["none", "balanced"] = "none"
+    ordered: Literal["auto", "none", "cumulative", "distance"] = "auto"
+    path_remove: str = ""
     calibrate: bool = False
+    accumulate: int = 1
     seed: int = 0
+    seeds: str = ""
     device: str = "auto"
     precision: Literal["auto", "float32", "bf16"] = "auto"
     folder: Path | None = None  # for check points; not an option but where the result goes
+
+    def stream(self, name: str, *at: int) -> list[int]:
+        """Where the random numbers of one kind begin: one can vary while the others stay."""
+        own: dict[str, int] = {}
+        for part in filter(None, self.seeds.replace(" ", "").split(",")):
+            which, _, number = part.partition("=")
+            if which not in STREAMS or not number.isdigit():
+                raise BadCall(
+                    f"--seeds {self.seeds}: expected {', '.join(STREAMS)} with a number, such as init=1,order=2"
+                )
+            own[which] = int(number)
+        return [own.get(name, self.seed), STREAMS.index(name), *at]

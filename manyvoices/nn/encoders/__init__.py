@@ -14,7 +14,6 @@ trained network says of each parameter, by depth(name), how many layers lie abov
 from __future__ import annotations
 
 import importlib
-import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -30,9 +29,10 @@ from ...core.tokens import Tokens
 from ..batches import Source
 from ..nets import Standard
 from ..training import Training
+from ._opening import usable
 from .cache import tokens_of
 
-log = logging.getLogger("manyvoices")
+__all__ = ["Encoded", "body_of", "encoded", "find", "names", "tokens_of", "usable"]
 USUAL = {
     "text": "tfidf",
     "pair": "tfidf",
@@ -80,20 +80,17 @@ def find(name: str, kind: str) -> tuple[str, ModuleType]:
 def encoded(content: Content, how: Training, rows: np.ndarray | None = None) -> Encoded:
     """With `rows`, the training items, the scale of frozen features is learnt; without, it comes with saved weights."""
     name, module = find(how.encoder, content.kind)
-    if rows is not None:
-        blank(content)
-        if hasattr(module, "ready"):
-            module.ready(name)
+    if rows is not None and hasattr(module, "ready"):
+        module.ready(name)
     about = {"name": name, "kind": content.kind, "version": module.version(name), "columns": list(content.columns)}
-    if hasattr(module, "trained") and (how.finetune or not hasattr(module, "frozen")):
-        if how.augment and content.kind != "image":
-            raise BadCall(f"--augment changes images, and these items are {content.kind}: leave it out")
-        source, body, width = module.trained(name, content, how.augment)
+    if in_the_loop(name, module, how, content.kind):
+        with torch.random.fork_rng():
+            torch.manual_seed(how.seed)
+            source, body, width = module.trained(name, content, how.augment)
+            if not how.pretrained:
+                body = module.body(name)
+        body.requires_grad_(not how.freeze)
         return Encoded(source, body, width, about | {"trained": True, "width": width})
-    if how.finetune:
-        raise BadCall(f"--finetune: the encoder {name} has nothing to train")
-    if how.augment:
-        raise BadCall(f"--augment: the encoder {name} is frozen and sees each item once; use --finetune, or pixels")
     how = replace(how, precision=settled(module, how))
     tokens = tokens_of(module, name, content, "pooled", how)
     body = Standard(tokens.width)
@@ -104,22 +101,27 @@ def encoded(content: Content, how: Training, rows: np.ndarray | None = None) -> 
     return Encoded(Pooled(tokens), body, tokens.width, about)
 
 
+def in_the_loop(name: str, module: ModuleType, how: Training, kind: str) -> bool:
+    """Does the encoder run in every epoch: because it is trained, or because it is shown other images each time?"""
+    if how.augment and kind != "image":
+        raise BadCall(f"--augment changes images, and these items are {kind}: leave it out")
+    if how.finetune and how.freeze:
+        raise BadCall("--finetune trains the encoder and --freeze does not: leave one of them out")
+    able, always = hasattr(module, "trained"), not hasattr(module, "frozen")
+    if how.finetune and not able:
+        raise BadCall(f"--finetune: the encoder {name} has nothing to train")
+    if how.augment and not (always or (able and (how.finetune or how.freeze))):
+        more = "use --finetune, --freeze (both show it changed images every epoch), or pixels" if able else "use pixels"
+        raise BadCall(f"--augment: the encoder {name} sees each item once; {more}")
+    if not how.pretrained and not how.finetune and not always:
+        raise BadCall("--no-pretrained: an encoder without weights must be trained; add --finetune")
+    return always or how.finetune or how.augment
+
+
 def settled(module: ModuleType, how: Training) -> Literal["float32", "bf16"]:
     """A frozen encoder runs in bf16 only where that is asked for: it runs once, and its numbers should not depend on the
     machine."""
     return "bf16" if how.precision == "bf16" and "bf16" in getattr(module, "PRECISIONS", ()) else "float32"
-
-
-def blank(content: Content) -> None:
-    """Items without text are encoded like any other; somebody should know."""
-    if content.kind in ("text", "pair"):
-        empty = [i for i, value in enumerate(content.values) if not "".join(value).strip()]
-        if empty:
-            log.info(
-                "%d items have an empty text (%s first): to the encoder they are equal",
-                len(empty),
-                content.ids[empty[0]],
-            )
 
 
 def body_of(about: dict[str, Any]) -> tuple[nn.Module, int]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from ...core.content import Content, opened
 from ...core.errors import BadInput
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 CROP, SHIFT = 0.15, 0.1  # of the side, at most
 
@@ -38,21 +41,29 @@ def squares(values: Any, side: int) -> np.ndarray:
 
 def square(value: np.ndarray | Path, side: int) -> np.ndarray:
     """One image as [side, side, 3], from an array or a file; stretched where it is not square."""
-    from PIL import Image, ImageOps
+    from PIL import Image
 
     if isinstance(value, np.ndarray):
-        image = Image.fromarray(value[..., 0] if value.ndim == 3 and value.shape[2] == 1 else value)
-        return np.asarray(image.convert("RGB").resize((side, side), Image.Resampling.BILINEAR))
-    held = opened(value)
+        image = Image.fromarray(value[..., 0] if value.ndim == 3 and value.shape[2] == 1 else value).convert("RGB")
+    else:
+        image = picture(value)
+    return np.asarray(image.resize((side, side), Image.Resampling.BILINEAR))
+
+
+def picture(path: Path) -> Image.Image:
+    """The image in a file, upright, in colours."""
+    from PIL import Image, ImageOps
+
+    held = opened(path)
     try:
         image = ImageOps.exif_transpose(Image.open(io.BytesIO(held)))
         if image.mode.startswith("I"):  # 16 bits a pixel: the upper eight
             image = Image.fromarray((np.asarray(image, np.int64).clip(0, 65_535) >> 8).astype(np.uint8))
-        return np.asarray(image.convert("RGB").resize((side, side), Image.Resampling.BILINEAR))
+        return image.convert("RGB")
     except (OSError, ValueError, SyntaxError, TypeError, Image.DecompressionBombError) as error:
         raise BadInput(
             f"not an image that opens ({str(error).partition(' <')[0]})",
-            file=value,
+            file=path,
             expected="a PNG, JPEG, GIF, WebP or TIFF",
         ) from None
 
