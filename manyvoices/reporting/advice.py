@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.words import called, count, listed, number, share, value
+from ..core.words import called, count, interval, listed, number, share, value
 from .tasks import TOO_MUCH
 
 MOST = 7
+ALIKE = ("mv", "ns", "twothird", "mean", "median")  # methods that count all workers alike
 
 Facts = dict[str, Any]
 
@@ -53,14 +54,14 @@ def agreement(facts: Facts) -> dict[str, str] | None:
     )
     if alpha is None or alpha["value"] >= 0.667:
         return None
-    ends = "" if alpha["low"] is None else f" (95 % interval {value(alpha['low'])} to {value(alpha['high'])})"
-    rest = facts["agreement"]["without"]
-    if rest is not None and rest["value"] > alpha["value"] + 0.05:
+    ends = interval(alpha)
+    better = facts["agreement"]["without"]
+    if better is not None and better["value"] > alpha["value"] + 0.05:
         empty = sum(row["n"] for row in named(facts, "nothing")) / max(facts["data"]["answers"], 1)
         return step_(
             "Do not train or report on single answers; use the combined labels.",
             f"Agreement beyond chance is {value(alpha['value'])}{ends}. Without the answers in which no information was seen, "
-            f"{share(empty)} of all, it is {value(rest['value'])}.",
+            f"{share(empty)} of all, it is {value(better['value'])}.",
             "agreement",
         )
     if alpha["value"] >= 0.4:
@@ -84,7 +85,12 @@ def people(facts: Facts) -> dict[str, str] | None:
     return step_(
         f"Look at the answers of {listed(row['worker'] for row in some)} before counting them.",
         f"No information about the tasks was seen in {'their' if len(some) > 1 else 'these'} answers, {share(share_of)} of all. "
-        "The method already gives them little weight; a broken form or a misread question looks the same.",
+        + (
+            "Here they count like all others: take a method that weighs workers."
+            if facts["manifest"]["method"] in ALIKE
+            else "The labels already give them little weight."
+        )
+        + " A broken form or a misread question looks the same.",
         "workers",
     )
 
@@ -122,14 +128,24 @@ def doubtful(facts: Facts) -> dict[str, str] | None:
         return None
     gain = [row["another_vote"] for row in tasks if row.get("another_vote") is not None]
     more = (
-        f" One more answer on the first of them is expected to move the probabilities by {share(max(gain))}."
+        f" One more answer on the most open of them is expected to move its probabilities by {100 * max(gain):.0f} points."
         if gain and max(gain) > 0.01
         else ""
     )
     return step_(
-        f"Spend the next answers, or an expert's time, on the {count(sure['below_90'], 'task')} below 90 %.",
-        f"The other {number(sure['tasks'] - sure['below_90'])} labels are surer than that already.{more}",
+        f"Spend the next answers, or an expert's time, on the {count(sure['below_90'], 'task')} below 90 %."
+        if sure["below_90"] > 1
+        else "Spend the next answer, or an expert's time, on the one task below 90 %.",
+        f"{rest(sure['tasks'] - sure['below_90'])}{more}",
         "tasks",
+    )
+
+
+def rest(n: int) -> str:
+    if n == 0:
+        return "No label is surer than that."
+    return (
+        f"The other {number(n)} labels are surer than that already." if n > 1 else "The other label is surer already."
     )
 
 
@@ -167,15 +183,12 @@ def method(facts: Facts) -> dict[str, str] | None:
     if not take:
         return None
     why = next((row.get("why", "") for row in found["rows"] if row["method"] == take), "")
-    if take == own:
-        return step_(
-            f"Keep the labels of {own}.", f"It is {why}." if why.startswith("the default") else f"It {why}.", "methods"
-        )
-    if why.startswith("the default"):
+    if why.startswith("the default") and take != own:
         return None
-    return step_(
-        f"Try {take} instead of {own}.", f"It is {why}." if why.startswith("clearly") else f"It {why}.", "methods"
-    )
+    reason = f"It {why}." if why.startswith("predicts") else f"It is {why}."
+    if why.startswith("nothing"):
+        reason = f"{why[0].upper()}{why[1:]}."
+    return step_(f"Keep the labels of {own}." if take == own else f"Try {take} instead of {own}.", reason, "methods")
 
 
 def runs(facts: Facts) -> dict[str, str] | None:

@@ -10,7 +10,7 @@ from ..agreement import agreed
 from ..core import registry
 from ..core.answers import Answers
 from ..core.scores import Scores
-from ..core.words import called, count, listed, share, value
+from ..core.words import called, count, interval, listed, share, value
 
 FIRST = ("alpha", "percent")
 CROWD = 25  # pairs of workers are looked at where there are no more than so many
@@ -112,8 +112,10 @@ def said(rows: list[dict[str, Any]], several: int) -> str:
         else "People agree little more than guessing would make them: before collecting more, look at the instructions and "
         "at who answers; on a matter of opinion, keep the spread of answers instead of one label."
     )
-    ends = "" if alpha["low"] is None else f" (95 % interval {value(alpha['low'])} to {value(alpha['high'])})"
-    return f"Krippendorff's alpha is {value(x)}{ends} on {count(several, 'task')} with several answers. {level}" + equal
+    return (
+        f"Krippendorff's alpha is {value(x)}{interval(alpha)} on {count(several, 'task')} with several answers. {level}"
+        + equal
+    )
 
 
 def weakest(classes: list[dict[str, Any]], meanings: dict[str, str]) -> str:

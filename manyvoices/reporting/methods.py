@@ -14,6 +14,7 @@ from ..core.names import Names
 from ..core.scores import Scores
 from ..core.words import count, listed, number, value
 
+SAID = ("predicts_tempered", "predicts_error", "accuracy", "mae")  # in words; the others stand in the table
 MOST, LARGE = 30_000, 15_000  # answers compared at most; from how many on three rounds must do
 SHOWN = {
     "predicts_tempered": ("predicts answers", "How probable hidden answers are (mean logarithm, nearer 0 is better), with one "
@@ -23,6 +24,8 @@ SHOWN = {
     "predicts_label": ("answers guessed", "The share of hidden answers that the method held most probable."),
     "predicts_error": ("distance", "Mean distance between the hidden and the expected answer; lower is better."),
     "accuracy": ("labels right", "The share of right labels where the truth is known."),
+    "ece": ("calibration error", "How far the probability of a label is from how often it is right, where the truth is known; "
+    "lower is better."),
     "mae": ("error", "Mean distance to the truth; lower is better."),
 }  # fmt: skip
 
@@ -32,6 +35,7 @@ def about_methods(data: Dataset, answers: Answers, seed: int) -> dict[str, Any]:
     rounds = 3 if some.n > LARGE else 5
     scores = compared(replace(data, answers=some), None, rounds=rounds, hide=0.1, seed=seed)
     table = values_of(scores)
+    table.sort(key=lambda row: (not row["recommended"], place_of(row)))
     columns = [name for name in SHOWN if any(name in row for row in table)]
     section: dict[str, Any] = {
         "title": "Methods compared",
@@ -86,16 +90,30 @@ def values_of(scores: Scores) -> list[dict[str, Any]]:
             continue
         if score == "recommended":
             row["recommended"] = bool(x > 0)
-            row["why"], _, against = note.partition("; the scores contradict")
+            row["why"], _, against = in_words(note).partition("; the scores contradict")
             row["note"] = f"the scores contradict{against}" if against else ""
         elif score in SHOWN:
             known = np.isfinite(x)
             row[score] = {"value": x if known else None, "low": low, "high": high, "n": int(n), "note": note}
+            row[score]["first"] = False  # whether it is the best by this score or cannot be told apart from it
             if not known:
                 row["note"] = note
         elif score.endswith("_rank") and score.removesuffix("_rank") in row:
             row[score.removesuffix("_rank")]["rank"] = x
     return list(rows.values())
+
+
+def in_words(note: str) -> str:
+    """The scores by the names they have on the page."""
+    for name, (title, _) in SHOWN.items():
+        note = note.replace(name, f"“{title}”") if "_" in name else note
+    return note
+
+
+def place_of(row: dict[str, Any]) -> float:
+    """The mean rank, for the order of the table; those that could not be compared come last."""
+    ranks = [row[name]["rank"] for name in SHOWN if (row.get(name) or {}).get("rank") is not None]
+    return float(np.mean(ranks)) if ranks else np.inf
 
 
 def says(table: list[dict[str, Any]], columns: list[str], rounds: int, scores: Scores) -> list[str]:
@@ -115,7 +133,7 @@ def says(table: list[dict[str, Any]], columns: list[str], rounds: int, scores: S
             f"{count(n, 'answer')} were hidden in {count(rounds, 'round')} and each method asked for them. Who predicts answers "
             "best need not be right most often: between close methods this table does not decide."
         )
-        said += [line for name in columns if (line := leader(name, known, scores))]
+        said += [line for name in columns if (line := leader(name, known, scores)) and name in SAID]
     return said
 
 
@@ -125,10 +143,12 @@ def leader(score: str, rows: list[dict[str, Any]], scores: Scores) -> str:
         return ""
     best = min(rows, key=lambda row: row[score]["rank"])
     near = near_to(scores, f"{score}_gap", best["method"])
+    for row in rows:
+        row[score]["first"] = row is best or row["method"] in near
     title = SHOWN[score][0]
     if len(near) >= len(rows) - 1:
         return f"By “{title}” the methods cannot be told apart."
-    rest = f"; {listed(near)} cannot be told from it" if near else ", clearly before all others"
+    rest = f"; {listed(near)} cannot be told apart from it" if near else ", clearly before all others"
     return f"By “{title}” {best['method']} is first ({value(best[score]['value'])}){rest}."
 
 

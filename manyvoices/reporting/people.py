@@ -15,6 +15,7 @@ from .counting import Cells
 MOST = 1_000  # workers in the table
 CELLS = 150  # of a worker's table of confusions, the most frequent
 FEW = 10  # answers below which nothing is said about a single worker
+TAIL = 0.025  # of equal workers whose 95 % interval ends below their mean by chance
 SCORES = {
     "skill": ("skill", "The share of this worker's answers that the method expects to be right. It does not know the truth; the "
     "interval is wide where answers are few."),
@@ -45,6 +46,7 @@ def about_workers(
     missing: dict[str, str],
     verdicts: Verdicts | None,
     cells: dict[int, Cells],
+    method: str,
 ) -> dict[str, Any]:
     n = answers.per_worker()
     columns = {name: part for name, part in scores.items() if np.isfinite(part.value).any()}
@@ -77,7 +79,10 @@ def about_workers(
         "rows": rows,
         "of": people,
         "classes": [classes[k] for k in names],  # what `confusion` counts by: held to be, said, how often
-        "columns": {name: {"title": SCORES[name][0], "says": says_of(name, columns[name])} for name in columns},
+        "columns": {
+            name: {"title": SCORES[name][0], "says": says_of(name, columns[name], answers.scale, method)}
+            for name in columns
+        },
         "verdict": VERDICT if verdicts is not None else "",
         "not_defined": {SCORES[name][0]: why for name, why in missing.items() if why and name in SCORES},
         "few": int((n < FEW).sum()),
@@ -88,14 +93,22 @@ def about_workers(
             f"The table has {number(len(rows))} of {number(people)} workers: those something is said about, then those with "
             "most answers."
         )
-    section["says"] = people_say(section, rows, n, verdicts)
+    place_of = answers.workers.code
+    standing = skills_say(columns["skill"], n[place_of(columns["skill"].column("name"))]) if "skill" in columns else []
+    section["says"] = [*people_say(section, n), *standing, *(verdicts.says() if verdicts is not None else [])]
     return section
 
 
-def says_of(name: str, part: Scores) -> str:
+def says_of(name: str, part: Scores, scale: str, method: str) -> str:
     """The usual meaning, and the method's own word for its skill where that is no share of right answers."""
+    if name == "bias" and scale == "interval":
+        return SCORES[name][1].replace("in steps of the scale", "in the unit of the numbers")
     if name != "skill":
         return SCORES[name][1]
+    if scale == "interval" or method == "ordinal":
+        return "How closely this worker's answers follow the values, as a correlation: 1 is perfectly, 0 not at all."
+    if method in ("mv", "wawa"):
+        return "The share of this worker's answers that equal the labels, to which the worker's own answers contribute."
     finite = part.value[np.isfinite(part.value)]
     if len(finite) and (finite.min() < 0 or finite.max() > 1):
         return "How well this worker's answers go with the consensus, in the method's own unit; more is better."
@@ -125,29 +138,35 @@ def mixes(cells: Cells, classes: list[str]) -> dict[str, Any] | None:
     return {"held": classes[k], "said": classes[m], "n": n}
 
 
-def people_say(
-    section: dict[str, Any], rows: list[dict[str, Any]], n: np.ndarray, verdicts: Verdicts | None
-) -> list[str]:
+def people_say(section: dict[str, Any], n: np.ndarray) -> list[str]:
     busy = np.sort(n)[::-1]
     tenth = max(1, len(busy) // 10)
     said = [
-        f"{count(len(n), 'person', 'people')} gave {number(n.sum())} answers, half of them {number(np.median(n))} or more each"
+        f"{count(len(n), 'person', 'people')} gave {count(n.sum(), 'answer')}"
+        + (f", half of them {number(np.ceil(np.median(n)))} or more each" if n.max() > n.min() else "")
         + (f"; the busiest tenth gave {share(busy[:tenth].sum() / n.sum())}." if len(n) >= 10 and n.sum() else ".")
     ]
     if section["few"]:
         said.append(
             f"{count(section['few'], 'worker')} gave fewer than {FEW} answers: too few to say anything about one of them alone."
         )
-    skills = [row["skill"] for row in rows if row.get("skill", {}).get("value") is not None and row["n"] >= FEW]
-    skills = [s for s in skills if np.isfinite(s["value"]) and np.isfinite(s["high"])]
-    if len(skills) > 2:
-        middle = float(np.median([s["value"] for s in skills]))
-        below = sum(s["high"] < middle for s in skills)
-        said.append(
-            f"The middle skill is {value(middle)}; {count(below, 'worker')} with {FEW} answers or more "
-            f"{'is' if below == 1 else 'are'} surely below it (the whole interval is)."
-        )
-    return said + (verdicts.says() if verdicts is not None else [])
+    return said
+
+
+def skills_say(skill: Scores, n: np.ndarray) -> list[str]:
+    """How many workers stand below the average with their whole interval, beside what chance alone would do."""
+    low, high = (np.full(len(n), np.nan) if side is None else side for side in (skill.low, skill.high))
+    known = np.isfinite(skill.value) & np.isfinite(low) & np.isfinite(high) & (n >= FEW)
+    if known.sum() < 3:
+        return []
+    mean, chance = float(skill.value[known].mean()), TAIL * known.sum()
+    below = int((high[known] < mean).sum())
+    expected = f"about {number(chance)} of as many equal workers would" if chance >= 1 else "fewer than one would"
+    those = "The" if (n >= FEW).all() else f"Among those with {FEW} answers or more the"
+    return [
+        f"{those} average skill is {value(mean)}; {number(below) if below else 'none'} of {number(known.sum())} workers "
+        f"{'lies' if below == 1 else 'lie'} below it with the whole interval ({expected}, by chance alone)."
+    ]
 
 
 # what answers say about a worker ----------------------------------------------------------------------------------------

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from ..core.consensus import Consensus
 from ..core.dataset import Dataset
 from ..core.errors import BadInput, ManyVoicesError
 from ..core.scores import Scores
-from ..core.words import count, number, share, tidy, value
+from ..core.words import count, ends, interval, number, share, tidy, value
 from ..identification import identified
 from ..inspection import inspected
 from ..runs import fingerprints, versions
@@ -50,7 +52,8 @@ def summarised(
     if facts["workers"] is not None:
         empty = [row["worker"] for row in facts["workers"]["rows"] if row.get("kind") == "nothing"]
         facts["agreement"]["without"] = agreement.without(answers, empty, seed)
-    facts["methods"] = tried(lambda: methods.about_methods(data, answers, seed), "Methods compared")
+    with quiet():  # what `compare` would say on the terminal stands in the section
+        facts["methods"] = tried(lambda: methods.about_methods(data, answers, seed), "Methods compared")
     facts["runs"] = runs.about_runs(folders, data, answers, found, used)
     facts["dropped"] = about_dropped(data, seen)
     facts["manifest"] = about_run(source, folders, method, used, instead, found, seed)
@@ -74,6 +77,17 @@ def consensus(data: Dataset, answers: Answers, method: str) -> tuple[Consensus, 
                 raise
             why = why or str(problem).partition(";")[0]
     raise AssertionError("a method was found or refused")
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    log = logging.getLogger("manyvoices")
+    before = log.level
+    log.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
 
 
 def tried(work: Callable[[], Any], title: str) -> Any:
@@ -123,7 +137,7 @@ def about_the_answers(facts: dict[str, Any], data: Dataset, answers: Answers, fo
     facts["workers"] = None
     if answers.workers is not None:
         cells = {} if counts is None else counts.workers
-        facts["workers"] = people.about_workers(answers, found, chosen, scores, missing, verdicts, cells)
+        facts["workers"] = people.about_workers(answers, found, chosen, scores, missing, verdicts, cells, method)
     facts["classes"] = facts["confidence"] = None
     if isinstance(counts, Counts):
         facts["classes"] = tasks.about_classes(answers, found, counts, truth, facts["meanings"])
@@ -204,7 +218,7 @@ def about_data(data: Dataset, answers: Answers, seen: dict[str, Any]) -> dict[st
     alone, answered = int((effort == 1).sum()), int((effort > 0).sum())
     rows = [
         fact("Answers", answers.n, f"Single judgements, read as {seen['format']}, scale {answers.scale}."),
-        fact("Tasks", answered, f"Things that were judged, {spread(seen['answers_per_task'], 'answers')} each."),
+        fact("Tasks", answered, f"Things that were judged, {spread(seen['answers_per_task'], 'answer')} each."),
     ]
     if answers.workers is None:
         rows.append(
@@ -219,7 +233,7 @@ def about_data(data: Dataset, answers: Answers, seen: dict[str, Any]) -> dict[st
             fact(
                 "Workers",
                 len(answers.workers),
-                f"People who answered, {spread(seen['answers_per_worker'], 'answers')} each.",
+                f"People who answered, {spread(seen['answers_per_worker'], 'answer')} each.",
             )
         )
     if answers.scale != "interval":
@@ -283,8 +297,8 @@ def fact(name: str, n: float, says: str) -> dict[str, Any]:
 
 def spread(s: dict[str, float], unit: str) -> str:
     if s["min"] == s["max"]:
-        return f"{value(s['min']) if s['min'] % 1 else number(s['min'])} {unit}"
-    return f"{number(s['min'])} to {number(s['max'])} {unit} (half have {s['median']:,g} or more)"
+        return count(s["min"], unit)
+    return f"{number(s['min'])} to {number(s['max'])} {unit}s (half have {number(np.ceil(s['median']))} or more)"
 
 
 def data_says(section: dict[str, Any], answers: Answers) -> str:
@@ -362,13 +376,13 @@ def figures(facts: dict[str, Any]) -> list[dict[str, Any]]:
         )
     alpha = next((row for row in facts["agreement"]["rows"] if row["score"] == "alpha"), None)
     if alpha is not None:
-        ends = "" if alpha["low"] is None else f"95 % interval {value(alpha['low'])} to {value(alpha['high'])}"
+        between = interval(alpha).strip(" ()")
         shown = "–" if alpha["value"] is None else value(alpha["value"])
         found.append(
             {
                 "name": "agreement beyond chance",
                 "shown": shown,
-                "says": ends if alpha["value"] is not None else alpha["note"],
+                "says": between if alpha["value"] is not None else alpha["note"],
             }
         )
     if sure and sure["tasks"]:
@@ -381,7 +395,7 @@ def figures(facts: dict[str, Any]) -> list[dict[str, Any]]:
             }
         )
         if sure.get("accuracy") is not None:
-            ends = f"95 % interval {share(sure['accuracy_low'])} to {share(sure['accuracy_high'])}"
-            ends += f", {count(sure['known'], 'task')} of known truth"
-            found.append({"name": "labels right", "shown": share(sure["accuracy"]), "says": ends})
+            says = f"95 % interval {ends(sure['accuracy_low'], sure['accuracy_high'], share)}"
+            says += f", {count(sure['known'], 'task')} of known truth"
+            found.append({"name": "labels right", "shown": share(sure["accuracy"]), "says": says})
     return found

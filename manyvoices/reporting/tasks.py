@@ -11,11 +11,12 @@ import numpy as np
 from ..core.answers import Answers
 from ..core.consensus import Consensus
 from ..core.dataset import Dataset
-from ..core.words import called, count, listed, number, share, value
+from ..core.words import called, count, ends, listed, number, share, value
 from ..kernels.skills import beta_interval
 from .counting import Cells, Counts
 
 HARDEST, VALUES, CLASSES, GRID, PAIRS = 40, 30, 300, 20, 30
+SURE = 0.995  # from this probability on nothing is in doubt
 TOO_MUCH = 0.03  # promised above what is right: from here on it matters
 EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)  # of probability; finer where most labels are
 
@@ -92,11 +93,14 @@ def about_tasks(
     if labels is None:
         said = f"The {count(len(rows), 'task')} whose number is least certain, of {number(answered)}."
     else:
+        sure = all(row["prob"] >= SURE for row in rows)
         said = (
-            f"The {count(len(rows), 'task')} of {number(answered)} on which the consensus is least sure (of "
-            "those as sure, the ones whose answers differ most). "
-            "Read some of them first: they "
-            "show what the instructions leave open, and they are where a further answer or an expert helps most."
+            f"The consensus is sure of every task; these {number(len(rows))} of {number(answered)} are those whose answers differ "
+            "most. Read some of them: they show what the instructions leave open."
+            if sure
+            else f"The {count(len(rows), 'task')} of {number(answered)} on which the consensus is least sure; of those it is as "
+            "sure of, the ones whose answers differ most. Read some of them first: they show what the instructions leave open, "
+            "and they are where a further answer or an expert helps most."
         )
     return {"title": "The hardest tasks", "says": [said], "rows": rows, "of": answered}
 
@@ -240,7 +244,7 @@ def about_confidence(found: Consensus, truth: Truth | None, method: str) -> dict
     wrong = float((1 - sure[answered]).sum())
     section: dict[str, Any] = {
         "title": "How sure the labels are",
-        "rows": rows[next((b for b, row in enumerate(rows) if row["tasks"]), 0) :],
+        "rows": rows[0 if rows[0]["tasks"] else 1 :],  # below one half only where there is something
         "tasks": int(answered.sum()),
         "below_90": int((sure[answered] < 0.9).sum()),
         "below_70": int((sure[answered] < 0.7).sum()),
@@ -254,11 +258,19 @@ def confidence_says(section: dict[str, Any], sure: np.ndarray, truth: Truth | No
     tasks, wrong = section["tasks"], section["expected_wrong"]
     if not tasks:
         return ["No task has an answer."]
-    said = [
-        f"{count(section['below_90'], 'label')} of {number(tasks)} ({share(section['below_90'] / tasks)}) have a probability below "
-        f"90 %: these are worth a second look. By its own account {method} expects about {number(wrong)} wrong "
-        f"{'label' if round(wrong) == 1 else 'labels'} among all."
-    ]
+    below = section["below_90"]
+    doubts = (
+        f"{count(below, 'label')} of {number(tasks)} ({share(below / tasks)}) {'has' if below == 1 else 'have'} a probability "
+        f"below 90 %: {'this one is' if below == 1 else 'these are'} worth a second look."
+        if below
+        else f"All {number(tasks)} labels have a probability of 90 % or more."
+    )
+    expects = (
+        f"about {number(wrong)} wrong {'label' if round(wrong) == 1 else 'labels'}"
+        if wrong >= 0.5
+        else "no wrong label"
+    )
+    said = [f"{doubts} By its own account {method} expects {expects} among all."]
     if truth is None:
         return [
             *said,
@@ -271,7 +283,7 @@ def confidence_says(section: dict[str, Any], sure: np.ndarray, truth: Truth | No
     section["claimed"] = expected
     said.append(
         f"Of {count(known, 'task')} whose truth is known, {number(right)} are labelled right: {share(right / known)} "
-        f"(95 % interval {share(low)} to {share(high)}). The probabilities promise {share(expected)}"
+        f"(95 % interval {ends(low, high, share)}). The probabilities promise {share(expected)}"
         + (
             ": they can be taken at their word on average."
             if low <= expected <= high

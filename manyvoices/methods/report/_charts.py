@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.words import number
+from ...core.words import number, value
 
 Facts = dict[str, Any]
 Spec = dict[str, Any]
@@ -18,7 +18,9 @@ KINDS = (
 )
 COLOURS = ("var(--warn)", "var(--view)", "var(--view)", "var(--accent)", "var(--muted)")
 SHAPES = ("triangle-down", "diamond", "triangle-up", "circle", "square")
-LETTERS, BARS = 24, 40
+LETTERS, BARS, CROWDED = 24, 40, 60
+ROOM = "bandwidth('x') < 28 ? 0 : 1"  # no numbers in squares too narrow for them
+ACROSS = 36  # letters that a narrow screen has room for across a table
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif'
 CONFIG: Spec = {
     "background": None,
@@ -36,8 +38,10 @@ CONFIG: Spec = {
         "tickColor": "var(--line)",
         "labelLimit": 150,
     },
-    "legend": {"labelColor": "var(--ink)", "labelFontSize": 12, "title": None, "orient": "top", "columns": 2, "labelLimit": 200, "symbolOpacity": 1},
+    "legend": {"labelColor": "var(--ink)", "labelFontSize": 12, "title": None, "orient": "top", "columns": 2, "labelLimit": 200,
+               "symbolOpacity": 1},
     "text": {"color": "var(--ink)", "fontSize": 12},
+    "point": {"opacity": 1},
 }  # fmt: skip
 
 
@@ -109,6 +113,7 @@ def workers(section: Facts | None) -> dict[str, Any] | None:
     colour: Spec = {"field": "says", "type": "nominal"}
     domain = [KINDS[k] for k in seen]
     judged = bool(section["verdict"])
+    crowded = judged and len(rows) > CROWDED
     x: Spec = {"field": "answers", "type": "quantitative", "scale": {"type": "log", "nice": False, "padding": 14}}
     x["axis"] = axis(
         "answers given (logarithmic)", grid=False, values=ticks([v["answers"] for v in values]), format=","
@@ -142,15 +147,16 @@ def workers(section: Facts | None) -> dict[str, Any] | None:
         points["params"] = [{"name": "kind", "select": {"type": "point", "fields": ["says"]}, "bind": "legend"}]
     else:
         points["encoding"].pop("opacity")
+    plain = f" && datum.says !== '{KINDS[-1]}'" if crowded else ""
     rules: Spec = {
-        "transform": [{"filter": "isValid(datum.low) && isValid(datum.high)"}],
+        "transform": [{"filter": f"isValid(datum.low) && isValid(datum.high){plain}"}],
         "mark": {"type": "rule", "strokeWidth": 1, "opacity": 0.25 if len(rows) > 60 else 0.45},
         "encoding": {"x": x, "y": {"field": "low", **y}, "y2": {"field": "high"}, **strokes},
     }
     return chart(
         "Skill and number of answers",
-        f"A mark for each of {number(len(rows))} workers: how many answers across, skill upwards, the line is the 95 % interval. "
-        "The table of workers has the same numbers.",
+        f"A mark for each of {number(len(rows))} workers: how many answers across, skill upwards, the line is the 95 % interval"
+        f"{' (not drawn for the undecided, pale)' if crowded else ''}. The table of workers has the same numbers.",
         320,
         values,
         layer=[rules, points],
@@ -271,7 +277,7 @@ def heat(
         "axis": axis(
             x_title,
             orient="top",
-            labelAngle=0 if few and max(map(len, names)) < 9 else -60,
+            labelAngle=0 if max(map(len, names)) * len(names) <= ACROSS else -60,
             domain=False,
             ticks=False,
             labelLimit=90,
@@ -307,7 +313,10 @@ def heat(
     ]
     if few:
         layers.append(
-            {"mark": {"type": "text", "fontSize": 12}, "encoding": {**both, "text": {"field": shade, "format": fmt}}}
+            {
+                "mark": {"type": "text", "fontSize": 12, "opacity": {"expr": ROOM}},
+                "encoding": {**both, "text": {"field": "text", "type": "nominal"}},
+            }
         )
     return chart(title, says, (36 if few else 22) * len(names), values, layer=layers)
 
@@ -320,9 +329,10 @@ def grid(section: Facts | None, called: Called) -> dict[str, Any] | None:
     for held, _, n in section["grid"]:
         totals[held] = totals.get(held, 0) + n
     values = [
-        {"held": called(k), "said": called(m), "answers": n, "share": n / totals[k]} for k, m, n in section["grid"]
+        {"held": called(k), "said": called(m), "answers": n, "share": n / totals[k], "text": short_share(n / totals[k])}
+        for k, m, n in section["grid"]
     ]
-    says = "Rows are what the consensus holds a task to be, columns what people said; the darker, the larger the share of the row."
+    says = "Rows are what the consensus holds a task to be, columns what people said, in % of the row; the darker, the more."
     return heat(
         "What people say about each class",
         says,
@@ -338,6 +348,10 @@ def grid(section: Facts | None, called: Called) -> dict[str, Any] | None:
     )
 
 
+def short_share(x: float) -> str:
+    return "<1" if x < 0.005 else f"{100 * x:.0f}"
+
+
 def pairs(section: Facts, called: Called) -> dict[str, Any] | None:
     rows = section["pairs"]
     if len(rows) < 3:
@@ -345,7 +359,9 @@ def pairs(section: Facts, called: Called) -> dict[str, Any] | None:
     names = list(dict.fromkeys(called(name) for r in rows for name in (r["name"], r["other"])))
     both = [(called(r["name"]), called(r["other"]), r) for r in rows]
     both += [(b, a, r) for a, b, r in both]
-    values = [{"worker": a, "other": b, "kappa": r["value"], "tasks": r["n"]} for a, b, r in both]
+    values = [
+        {"worker": a, "other": b, "kappa": r["value"], "tasks": r["n"], "text": value(r["value"])} for a, b, r in both
+    ]
     says = "Cohen's kappa of each two workers on their common tasks; the darker, the more they agree."
     return heat(
         "Who agrees with whom", says, values, "other", "worker", "kappa", "tasks", names, "with", "worker", ".2f"
@@ -358,7 +374,7 @@ def confidence(section: Facts | None) -> dict[str, Any] | None:
     values = [{"probability": between(r), "tasks": r["tasks"]} for r in section["rows"]]
     order = [v["probability"] for v in values]
     x = {"field": "probability", "type": "ordinal", "sort": order, "scale": {"paddingInner": 0.15}}
-    x["axis"] = axis("probability of the label, in %", labelAngle=0, domain=False, ticks=False, labelOverlap=False)
+    x["axis"] = axis("probability of the label, in %", labelAngle=0, domain=False, ticks=False, labelOverlap="parity")
     encoding = {"x": x, "y": {"field": "tasks", "type": "quantitative", "axis": axis("tasks", tickCount=4)}}
     tooltip = [{"field": "probability"}, {"field": "tasks", "format": ","}]
     says = "How many labels have which probability: the more of them at the right, the fewer need a second look."

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...core.words import name, number, share, value
+from ...core.words import ends, name, number, share, value
 from ._charts import charts
 
 HERE = Path(__file__).parent
@@ -93,9 +93,35 @@ def environment():
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"number": number, "share": share, "value": value, "short": name}
-    made.globals |= {"span": span, "bounds": bounds, "value": value, "share": share}
+    made.filters |= {"number": number, "share": share, "value": value, "short": name, "tied": tied}
+    made.globals |= {
+        "span": span,
+        "bounds": bounds,
+        "between": between,
+        "value": value,
+        "share": share,
+        "fine": fine,
+        "points": points,
+    }
     return made
+
+
+def between(low: float, high: float, style=value) -> str:
+    return ends(low, high, style).replace(" to ", "–" if low >= 0 else " to ")
+
+
+def fine(x: float) -> str:
+    """A digit more, where methods lie close together."""
+    return f"{x:.3f}"
+
+
+def points(x: float) -> str:
+    return f"{round(100 * x)} {'point' if round(100 * x) == 1 else 'points'}"
+
+
+def tied(said: str) -> str:
+    """No line ends between a number and its sign."""
+    return said.replace(" %", "\u00a0%")
 
 
 # bars within a line ----------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
     return made;
   };
   const said = (n) => n.toLocaleString("en");
+  const many = (n, unit) => `${said(n)} ${n === 1 ? unit.replace(/s$/, "") : unit}`;
   const held = JSON.parse($("held").textContent);
   const root = document.documentElement;
 
@@ -36,10 +37,11 @@
         row.hidden = !hit || (!all && met > first);
         shown += !row.hidden;
       }
-      if (count) count.textContent = words.length ? `${said(met)} of ${said(rows.length)} ${unit}` : `${said(rows.length)} ${unit}`;
+      if (count) count.textContent = words.length ? `${said(met)} of ${many(rows.length, unit)}` : many(rows.length, unit);
       more.hidden = met <= first;
       more.textContent = all ? `Show the first ${first}` : `Show all ${said(met)}`;
       more.setAttribute("aria-expanded", String(all));
+      more.dataset.print = `Printed: ${said(shown)} of ${many(met, unit)}.`;
     };
     const at = new Map(rows.map((row, i) => [row, i]));
     rows.indexOf = (row) => at.get(row);
@@ -99,9 +101,9 @@
     $("worker-name").replaceChildren(make("bdi", { textContent: short(worker, 60) }));
     const row = [...document.querySelectorAll("#workers tbody tr")].find((tr) => tr.firstElementChild.dataset.v === worker);
     const facts = make("p", { className: "sub" });
-    for (const cell of row ? [...row.children].slice(1) : []) {
-      if (!cell.dataset.label || cell.classList.contains("mix")) continue;
-      facts.append(facts.childNodes.length ? ", " : "", cell.dataset.label.toLowerCase() + " " + cell.textContent.trim().replace(/\s+/g, " "));
+    for (const cell of row ? row.querySelectorAll("td.num, td.score") : []) {
+      const value = (cell.querySelector(".num") || cell).textContent.trim(), ci = cell.querySelector(".ci");
+      facts.append(facts.childNodes.length ? ", " : "", `${cell.dataset.label.toLowerCase()} ${value}${ci ? ` (${ci.textContent})` : ""}`);
     }
     const parts = [facts];
     const verdict = row && row.querySelector("td[title]:has(.badge)");
