@@ -4,8 +4,11 @@
     ordinal   rank of v among all answers          (ranks between a and b, ends halved)^2, up to a factor
     circular  (cos, sin)(2 pi v / steps) / 2       sin(pi (a - b) / steps)^2
     ratio     sqrt(2 h) s v exp(-s v), s = e^(jh)  ((a - b) / (a + b))^2
+    bipolar   sqrt(2 h s) x exp(-s x), x from      (a - b)^2 / ((a + b - 2 low) (2 high - a - b)), up to a factor
+              either end
 
-The last because 4ab / (a + b)^2 is the integral over s of 4 s ab exp(-s (a + b)), here a sum over steps of h in log s.
+Ratio because 4ab / (a + b)^2 is the integral over s of 4 s ab exp(-s (a + b)), here a sum over steps of h in log s; bipolar
+because it is the sum over both ends of (a - b)^2 / (a + b) = a + b - 4ab / (a + b), and 1 / (a + b) that of exp(-s (a + b)).
 """
 
 from __future__ import annotations
@@ -58,10 +61,21 @@ class Coordinates:
             s = np.exp(np.arange(np.log(1e-8 / max(self.high, np.finfo(float).tiny)), top + STEP, STEP))
             reach = v[:, None] * s
             return np.concatenate([np.sqrt(2 * STEP) * reach * np.exp(-reach), zero[:, None] / np.sqrt(2)], axis=1)
+        if self.metric == "bipolar":
+            reach = max(self.high - self.low, np.finfo(float).tiny)
+            return np.concatenate([apart(x / reach) for x in (v - self.low, self.high - v)], axis=1)
         return ((v - (self.low + self.high) / 2) / max(self.high - self.low, np.finfo(float).tiny))[:, None]
 
 
 STEP = 0.3
+
+
+def apart(x: np.ndarray) -> np.ndarray:
+    """Points whose squared distance is (a - b)^2 / (a + b), for numbers from 0 to 1."""
+    least = x[x > 0].min(initial=1.0)
+    s = np.exp(np.arange(np.log(1e-13), np.log(20 / least) + STEP, STEP))
+    reach = x[:, None] * s
+    return np.sqrt(2 * STEP * s) * x[:, None] * np.exp(-reach)
 
 
 def ranks(known: np.ndarray, n: np.ndarray) -> np.ndarray:

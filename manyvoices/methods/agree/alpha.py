@@ -8,11 +8,13 @@
                interval  (a - b)^2
                ratio     ((a - b) / (a + b))^2, for numbers from 0
                circular  sin(pi (a - b) / steps)^2, steps = length of the full circle (24 for hours)
+               bipolar   (a - b)^2 / ((a + b - 2 least) (2 greatest - a - b)), ends of the stated or seen classes
     of class = nominal alpha with two classes: k and all others
 
 Tasks with one answer are left out. Classes whose names are all numbers count as these numbers, others as 0, 1, 2, ...
 (nominal and ordinal never ask). Each d is a squared distance between points, so sums of coordinates are enough and
-the work is linear in answers; ratio has about eighty coordinates (an integral), exact to 12 digits.
+the work is linear in answers; ratio has about eighty coordinates (an integral), exact to 12 digits, and bipolar,
+which is for classes only, two hundred.
 
 Family: agreement
 Reference: Krippendorff (2004), Content Analysis; Krippendorff (2011), Computing Krippendorff's alpha-reliability.
@@ -38,7 +40,7 @@ from ._lacks import ALIKE, lacks
 def alpha(
     answers: Answers,
     *,
-    metric: Literal["auto", "nominal", "ordinal", "interval", "ratio", "circular"] = "auto",
+    metric: Literal["auto", "nominal", "ordinal", "interval", "ratio", "circular", "bipolar"] = "auto",
     steps: float | None = None,
     ask: Ask = Ask(),
 ) -> Scores:
@@ -74,8 +76,8 @@ def alpha(
             number, note = np.arange(K, dtype=float), f"{note}, classes counted 0, 1, 2, ..."
         if kind == "ratio" and number.min(initial=0) < 0:
             return one("alpha", "not defined because ratio needs numbers from 0, and there are negative ones")
-        positive = number[number > 0].min(initial=np.inf)
-        at = _numbers.Coordinates(kind, positive if kind == "ratio" else number.min(), number.max(), steps or 1.0)
+        low = number[number > 0].min(initial=np.inf) if kind == "ratio" else number.min()
+        at = _numbers.Coordinates(kind, low, number.max(), steps or 1.0)
         space = between = Distance(K, points=at(number).T)
     what = Pooled(space, Chance("pooled"), weigh="answer", margin="several", small=True)
     return pooled(answers, "alpha", what, ask, note=note, classes=kind == "nominal", between=between)
@@ -89,8 +91,8 @@ def ranked(counts: np.ndarray) -> Distance:
 
 def of_numbers(answers: Answers, kind: str, steps: float, note: str, ask: Ask) -> Scores:
     """The same for labels that are numbers."""
-    if kind == "nominal":
-        return one("alpha", "not defined because nominal needs classes, and these labels are numbers")
+    if kind in ("nominal", "bipolar"):
+        return one("alpha", f"not defined because {kind} needs classes, and these labels are numbers")
     seen = answers.fold(_numbers.look, _numbers.Wanted(kind == "ordinal"))
     if kind == "ratio" and seen.ends.low < 0:
         return one("alpha", "not defined because ratio needs numbers from 0, and there are negative ones")

@@ -45,8 +45,8 @@ def value(found, of="dataset"):
 
 # ------------------------------------------------------------------------------------------------------- printed values
 
-ALPHAS = [("krippendorff15", {"nominal": .691358024691358, "ordinal": .806721, "interval": .810844893, "ratio": .808944, "circular": .699700}, 4),
-          ("krippendorff12", {"nominal": .743421, "ordinal": .815388, "interval": .849107, "ratio": .797403, "circular": .789980}, 5),
+ALPHAS = [("krippendorff15", {"nominal": .691358024691358, "ordinal": .806721, "interval": .810844893, "ratio": .808944, "circular": .699700, "bipolar": .775100}, 4),
+          ("krippendorff12", {"nominal": .743421, "ordinal": .815388, "interval": .849107, "ratio": .797403, "circular": .789980, "bipolar": .834991}, 5),
           ("ds79_first", {"nominal": .584291, "ordinal": .811892, "interval": .797885, "ratio": .801802, "circular": .653201}, 4)]
 
 
@@ -54,7 +54,7 @@ ALPHAS = [("krippendorff15", {"nominal": .691358024691358, "ordinal": .806721, "
 def test_alpha(name, metric, printed, steps):
     off = {.691358024691358: 1e-13, .810844893: 6e-10}.get(printed, 6e-7)
     assert value(agree.alpha(answers(name), metric=metric, steps=steps)) == pytest.approx([printed], abs=off, rel=0)
-    if metric != "nominal":
+    if metric not in ("nominal", "bipolar"):
         assert value(agree.alpha(answers(name, "interval"), metric=metric, steps=steps)) == pytest.approx([printed], abs=off, rel=0)
 
 
@@ -177,10 +177,10 @@ def test_loops(seed):
     assert value(agree.percent(given)) == pytest.approx([plain["p"]])
     for method, name in (("fleiss", "kappa"), ("gwet", "ac1"), ("bennett", "s")):
         assert value(getattr(agree, method)(given)) == pytest.approx([plain[name]])
-    for metric in ("nominal", "ordinal", "interval", "ratio", "circular"):
-        known = references.krippendorff(rows, *sizes, metric=metric, steps=5)["alpha"]
+    for metric in ("nominal", "ordinal", "interval", "ratio", "circular", "bipolar"):
+        known = references.krippendorff(rows, *sizes, metric=metric, steps=5, low=0, high=3)["alpha"]
         assert value(agree.alpha(given, metric=metric, steps=5)) == pytest.approx([known], abs=1e-12), metric
-        if metric != "nominal":
+        if metric not in ("nominal", "bipolar"):
             numbers = Answers.from_codes(base.task, base.worker, base.label.astype(float), tasks=given.tasks, workers=given.workers,
                                          classes=Names([]), scale="interval")
             assert value(agree.alpha(numbers, metric=metric, steps=5)) == pytest.approx([known], abs=1e-12), metric
