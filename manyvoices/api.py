@@ -58,7 +58,7 @@ def read(
     if on == "disk" and isinstance(source, (str, Path)):
         from .preparation import prepared
 
-        return prepared(Path(source), lambda: coded(raw(source, format, options), rules), rules, options)
+        return prepared(Path(source), format, lambda: coded(raw(source, format, options), rules), rules, options)
     data = coded(raw(source, format, options), rules)
     return data if on is None else placed(data, on)
 

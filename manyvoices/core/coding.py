@@ -141,7 +141,8 @@ def place(raw: Raw, row: int) -> dict:
 
 def first_row(raw: Raw, mask: pl.Expr) -> int:
     """Where in the file a complaint begins."""
-    return int(raw.rows.with_row_index("row at").filter(mask)["row at"][0])
+    rows = raw.rows.lazy().with_row_index("row at").filter(mask).select("row at").head(1)
+    return rows.collect(engine="streaming").item()
 
 
 def without_missing(rows: pl.DataFrame, raw: Raw, rules: Rules, dropped: dict) -> pl.DataFrame:
@@ -278,14 +279,15 @@ def coded_by(column: pl.Series, names: list[str]) -> np.ndarray:
 
 def hashed(table: pl.DataFrame, key: str) -> pl.DataFrame:
     """Worker ids as a keyed hash; the same key gives the same ids again."""
-    secret = key.encode()
     ids = pl.concat([table[name].cast(pl.String).rename("") for name in ("worker", "author") if name in table.columns])
     old = ids.unique().drop_nulls().to_list()
-    new = [
-        "h" + hmac.new(secret, name.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:16] for name in old
-    ]
+    new = [hashed_id(name, key) for name in old]
     named = [name for name in ("worker", "author") if name in table.columns]  # an author is a worker of the same crowd
     return table.with_columns(pl.col(name).replace(old, new) for name in named)
+
+
+def hashed_id(name: str, key: str) -> str:
+    return "h" + hmac.new(key.encode(), name.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:16]
 
 
 def items_of(raw: Raw, answers: Answers | None, rules: Rules, messages: list) -> Items | None:

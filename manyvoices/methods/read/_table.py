@@ -222,13 +222,25 @@ def _rectangular(data: bytes, separator: str, frame: pl.DataFrame, empty: int) -
 
 
 def _rows(path: Path, separator: str, width: int) -> Iterator[list[str | None]]:
+    return _checked(_lines(load(path)[0]), path, separator, width)
+
+
+def rows_in(path: Path, separator: str, width: int) -> Iterator[list[str | None]]:
+    """The same of a plain file in UTF-8, however large: it is never held as a whole."""
+    with path.open(encoding="utf-8", newline="") as file:
+        yield from _checked(file, path, separator, width)
+
+
+def _checked(lines: IO[str], path: Path, separator: str, width: int) -> Iterator[list[str | None]]:
     """The rows below the header, slowly; the first that does not fit is an error with its line."""
     with _any_length():
-        reader = csv.reader(_lines(load(path)[0]), delimiter=separator, strict=True)
+        reader = csv.reader(lines, delimiter=separator, strict=True)
         line, header = 1, True
         try:
             for row in reader:
                 if row and not header:
+                    if len(row) != width and not any(row):
+                        row = [""] * width  # an empty line, however many separators it has
                     if len(row) != width:
                         text, plural = separator.join(row), "s" * (len(row) > 1)
                         raise BadInput(
