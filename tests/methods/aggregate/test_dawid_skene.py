@@ -371,5 +371,9 @@ def test_ds_on_the_toy():
     found = fit("ds", answers, smoothing=0.0, tol=1e-10 / 3)
     expect(expected["ds"][0], labels=found.codes, probs=found.probs, prior=found.prior, loglik__last=found.trace.values[-1],
            rounds=len(found.trace.values))
+    wanted = expected["ds"][0]["expect"]
+    np.testing.assert_allclose(np.trace(found.confusions, axis1=1, axis2=2), wanted["trace_of_matrices"][0], atol=1e-6)
     zero = fit("ds", answers, smoothing=0.0, tol=1e-10 / 3, empty_row="zero").confusions
-    assert zero.shape == (4, 2, 2)
+    np.testing.assert_allclose(zero.sum(axis=2), [[1, 1], [0, 1], [1, 1], [1, 1]], atol=1e-6)       # worker 1 met no task of class 0
+    for tables in (found.confusions, zero):                                 # K (K - 1) is 2
+        np.testing.assert_allclose(((tables[:, 0] - tables[:, 1]) ** 2).sum(axis=1) / 2, wanted["spam_score"][0], atol=1e-6)

@@ -35,7 +35,8 @@ def test_glad_on_the_toy():
     np.testing.assert_allclose(found.probs, wanted["probs"][0], atol=1e-4)
     assert found.codes.tolist() == [1, 0, 1]
     rough = fit("glad", answers, crowd(0))                                  # at the defaults as near as the published truncated steps
-    np.testing.assert_allclose(rough.skill.value, expected["glad"][1]["expect"]["alpha"][0], atol=.02)
+    for seen, key in ((rough.skill.value, "alpha"), (-rough.difficulty.value, "b"), (rough.probs, "probs")):
+        np.testing.assert_allclose(seen, expected["glad"][1]["expect"][key][0], atol=.02)
 
 
 def test_glad_tells_hard_tasks_and_liars():
