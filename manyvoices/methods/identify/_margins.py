@@ -21,7 +21,7 @@ from ...nn.loop import fit
 from ...nn.nets import Crowd
 from . import _rows
 
-NO_ITEM = "not defined because the task is no item a network can learn from"
+NO_ITEM = "not defined because the task is no item the network learnt from"
 ONE_CLASS = "not defined because there is one class only"
 
 

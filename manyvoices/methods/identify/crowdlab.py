@@ -17,6 +17,7 @@ Also: label_quality
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 import numpy as np
@@ -32,6 +33,8 @@ from ...core.soft import Labels
 from ...kernels import crowdlab as kernel
 from ...nn.training import Training
 from . import _rows
+
+log = logging.getLogger("manyvoices")
 
 
 def crowdlab(
@@ -81,6 +84,14 @@ def predicted(answers: Answers, items: Items, folds: int, training: Training) ->
     one = np.eye(votes.shape[1])[first_best(votes)]
     names = Names([answers.tasks[i] for i in held])
     ids, rows = out_of_sample(items, Labels(names, answers.classes, one[held]), folds, training)
+    at = answers.tasks.code(ids, missing=-1)
+    seen = np.flatnonzero((at >= 0) & ~np.isnan(rows).any(axis=1))
+    agreed = one[at[seen], first_best(rows[seen])].mean()
+    log.info(
+        "out of sample the classifier agrees with the majority on %.0f%% of the tasks, the commonest class on %.0f%%",
+        100 * agreed,
+        100 * one[held].mean(axis=0).max(),
+    )
     probs = np.concatenate([rows, np.full((1, rows.shape[1]), np.nan)])[ids.code(answers.tasks, missing=-1)]
     return np.where(np.isnan(probs), one[held].mean(axis=0), probs)
 

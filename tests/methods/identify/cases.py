@@ -14,7 +14,8 @@ from manyvoices.core.items import Items
 from manyvoices.core.names import Names
 from manyvoices.core.scores import Scores
 
-NAMES = registry.names("identify")
+TRAINED = [name for name in registry.names("identify") if registry.about("identify", name).trains]       # test_margins.py, test_crowdlab.py
+NAMES = [name for name in registry.names("identify") if name not in TRAINED or "probs" in registry.about("identify", name).data]
 SCALES = ("nominal", "ordinal", "interval")
 
 
