@@ -12,6 +12,7 @@ from polars import selectors
 
 from ...core.dataset import Raw
 from ...core.errors import BadCall, BadInput, Unknown
+from ...core.labels import shortened
 from ._people import beside
 from ._table import TABLE, Table, Where, read_table
 from ._text import short
@@ -217,7 +218,7 @@ def one_a_pair(rows: pl.DataFrame, format: str) -> pl.DataFrame:
 
 
 def listed(columns: Sequence[str]) -> str:
-    names = [" ".join(name.splitlines()) for name in columns[:20]]
+    names = [shortened(" ".join(name.splitlines())) for name in columns[:20]]
     return ", ".join(names) + (f", ... ({len(columns)})" if len(columns) > 20 else "")
 
 
