@@ -144,7 +144,11 @@ def people_say(section: dict[str, Any], n: np.ndarray) -> list[str]:
     said = [
         f"{count(len(n), 'person', 'people')} gave {count(n.sum(), 'answer')}"
         + (f", half of them {number(np.ceil(np.median(n)))} or more each" if n.max() > n.min() else "")
-        + (f"; the busiest tenth gave {share(busy[:tenth].sum() / n.sum())}." if len(n) >= 10 and n.sum() else ".")
+        + (
+            f"; the busiest tenth gave {share(busy[:tenth].sum() / n.sum())}."
+            if len(n) >= 10 and n.max() > n.min()
+            else "."
+        )
     ]
     if section["few"]:
         said.append(

@@ -6,6 +6,7 @@ import ast
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,11 +116,8 @@ def about_the_answers(facts: dict[str, Any], data: Dataset, answers: Answers, fo
     shown = tasks.hardest(found, None if spread is None else np.asarray(spread.value))
     verdict = scores.pop("spam_or_dissent", None)
     verdicts = None if verdict is None else people.Verdicts(verdict)
-    extra = {
-        name: rows
-        for name in ("another_vote", "difficulty")
-        if (part := scores.pop(name, None)) is not None and (rows := by_name(part, shown, found))
-    }
+    part = scores.pop("another_vote", None)
+    gain = {} if part is None else by_name(part, shown, found)
     chosen = np.zeros(0, int)
     if answers.workers is not None:
         chosen = people.chosen_workers(answers, concern_of(verdicts, answers))
@@ -130,10 +128,8 @@ def about_the_answers(facts: dict[str, Any], data: Dataset, answers: Answers, fo
         counts = counted(answers, found.codes, chosen, shown)
         votes = counts.votes  # type: ignore[assignment]
     content = contents(data, [found.tasks[t] for t in shown.tolist()])
-    facts["tasks"] = tasks.about_tasks(found, shown, votes, content, truth, extra)
-    facts["tasks"]["not_defined"] = {
-        name: why for name, why in missing.items() if name in ("another_vote", "difficulty")
-    }
+    facts["tasks"] = tasks.about_tasks(found, shown, votes, content, truth, gain)
+    facts["tasks"]["not_defined"] = {name: why for name, why in missing.items() if name == "another_vote"}
     facts["workers"] = None
     if answers.workers is not None:
         cells = {} if counts is None else counts.workers
@@ -145,12 +141,13 @@ def about_the_answers(facts: dict[str, Any], data: Dataset, answers: Answers, fo
 
 
 CELLS = 200_000_000  # workers or tasks times pairs of classes, above which a score that goes through all of them is left out
-ASKED = ("skill", "accuracy", "bias", "speed", "drift", "spam_or_dissent", "another_vote", "difficulty", "entropy")
+ASKED = ("skill", "accuracy", "bias", "speed", "drift", "spam_or_dissent", "another_vote", "entropy")
 
 
 def ask(data: Dataset, answers: Answers, found: Consensus, known: bool) -> tuple[dict[str, Scores], dict[str, str]]:
     """Scores of workers and tasks, and why some are not there."""
     scores, missing = {}, {}
+    bare = replace(data, items=None)  # a truth is looked up for those that use it
     rows = {
         "spam_or_dissent": 0 if answers.workers is None else len(answers.workers),
         "another_vote": len(answers.tasks),
@@ -161,8 +158,9 @@ def ask(data: Dataset, answers: Answers, found: Consensus, known: bool) -> tuple
             continue
         if name == "accuracy" and not known:
             continue  # without a truth, skill says it already
+        source = data if name in ("accuracy", "drift") else bare
         try:
-            part = identified(data, name, **({} if name == "accuracy" else {"consensus": found}))
+            part = identified(source, name, **({} if name == "accuracy" else {"consensus": found}))
         except ManyVoicesError as problem:
             missing[name] = str(problem).partition(";")[0]
             continue

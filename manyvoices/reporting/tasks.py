@@ -68,7 +68,7 @@ def about_tasks(
     votes: dict[int, list],
     content: dict[str, list],
     truth: Truth | None,
-    extra: dict[str, dict[str, dict[str, Any]]],
+    gain: dict[str, dict[str, Any]],
 ) -> dict[str, Any]:
     classes, labels = found.classes, None if found.probs is None else found.labels()
     rows = []
@@ -85,9 +85,8 @@ def about_tasks(
             row["votes"] = [[classes[k], n] for k, n in votes.get(t, [])[:VALUES]]
         if truth is not None:
             row["truth"] = truth.said[t]
-        for score, known in extra.items():
-            if name in known:
-                row[score] = known[name]["value"]
+        if name in gain:
+            row["another_vote"] = gain[name]["value"]
         rows.append(row | {"content": content.get(name, [])})
     answered = int((found.n > 0).sum())
     if labels is None:

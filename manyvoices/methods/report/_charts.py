@@ -332,7 +332,7 @@ def grid(section: Facts | None, called: Called) -> dict[str, Any] | None:
         {"held": called(k), "said": called(m), "answers": n, "share": n / totals[k], "text": short_share(n / totals[k])}
         for k, m, n in section["grid"]
     ]
-    says = "Rows are what the consensus holds a task to be, columns what people said, in % of the row; the darker, the more."
+    says = "Rows are what the consensus holds a task to be, columns what people said, in % of the row; the stronger the colour, the more."
     return heat(
         "What people say about each class",
         says,
@@ -362,7 +362,7 @@ def pairs(section: Facts, called: Called) -> dict[str, Any] | None:
     values = [
         {"worker": a, "other": b, "kappa": r["value"], "tasks": r["n"], "text": value(r["value"])} for a, b, r in both
     ]
-    says = "Cohen's kappa of each two workers on their common tasks; the darker, the more they agree."
+    says = "Cohen's kappa of each two workers on their common tasks; the stronger the colour, the more they agree."
     return heat(
         "Who agrees with whom", says, values, "other", "worker", "kappa", "tasks", names, "with", "worker", ".2f"
     )

@@ -104,13 +104,9 @@ def tasks(section: Facts) -> list[str]:
                 f"- value: {value(r['value'])} {ends(r)}, from {number(r['n'])} answers",
                 f"- said: {', '.join(r['votes'])}",
             ]
-        for name, what in (
-            ("truth", "truth"),
-            ("another_vote", "expected change by one more answer"),
-            ("difficulty", "difficulty"),
-        ):
-            if r.get(name) is not None:
-                lines.append(f"- {what}: {plain(r[name]) if name == 'truth' else value(r[name])}")
+        lines += [f"- truth: {plain(r['truth'])}"] if r.get("truth") is not None else []
+        if r.get("another_vote") is not None:
+            lines.append(f"- one more answer is expected to move this by {100 * r['another_vote']:.0f} points")
         for p in r["content"]:
             held = f"picture, {p['width']} x {p['height']}" if p["kind"] == "image" else plain(p["text"])
             lines.append(f"- {plain(p['name'])}: {held}")
