@@ -9,7 +9,8 @@
     from = "codes"                        or csv, csv_shuffled: the whole way from a file of text ids to a file of labels
     against = "crowdkit"                  whose cell of the same name the ratio is to
 
-A line of results has the seconds, memory, machine, versions and commit; a table with the ratios goes beside it.
+A line of results has the seconds, memory, machine, versions and commit; a table with the ratios goes beside it. A suite
+that begins with `script = "learn.py"` is that script's, in benchmarks/: it is handed the suite and does all of this itself.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ def run(
             suite,
             (p.stem for p in (BENCHMARKS / "suites").glob("*.toml")),
         )
+    out = out or BENCHMARKS / "results" / f"{path.stem}.jsonl"
+    if script := script_of(path):
+        return by_script(script, path, out, only, limit, say)
     cells = [cell for cell in cells_of(path) if only is None or only in cell["name"]]
     if not cells:
         raise BadCall(f"no cell of {path} has {only!r} in its name")
@@ -54,7 +58,6 @@ def run(
         raise ManyVoicesError(
             f"{BENCHMARKS}/answers.py makes the answers to measure on: run bench in a clone of manyvoices"
         )
-    out = out or BENCHMARKS / "results" / f"{path.stem}.jsonl"
     about = {"machine": machine(), "commit": commit(), "when": time.strftime("%Y-%m-%d"), "manyvoices": __version__}
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -68,12 +71,46 @@ def run(
     return rows
 
 
-def cells_of(path: Path) -> list[dict[str, Any]]:
-    """The cells of a suite, each with what every cell has."""
+def script_of(path: Path) -> Path | None:
+    """The script a suite is for, where it names one."""
+    name = tables_of(path).get("script")
+    if name is None:
+        return None
+    script = BENCHMARKS / str(name)
+    if not script.is_file():
+        raise BadInput(
+            f"no {script}", file=path, expected="script = the name of a file in benchmarks/ of a clone of manyvoices"
+        )
+    return script
+
+
+def by_script(
+    script: Path, suite: Path, out: Path, only: str | None, limit: float, say: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """On one core. What the script prints is told as it comes; its lines of results are read back."""
+    command = [sys.executable, str(script), str(suite), "--out", str(out), "--limit", str(limit)]
+    with subprocess.Popen(
+        [*command, *(["--only", only] if only else [])], stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            say(line.rstrip())
+    if running.returncode:
+        raise ManyVoicesError(f"{script} ended with code {running.returncode}; what it had measured stands in {out}")
+    say(f"wrote {out} and {out.with_suffix('.md')}")
+    return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+
+
+def tables_of(path: Path) -> dict[str, Any]:
     try:
-        cells = tomllib.loads(path.read_text(encoding="utf-8")).get("cell")
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadInput(f"broken TOML: {error}", file=path, expected="[[cell]] tables") from None
+
+
+def cells_of(path: Path) -> list[dict[str, Any]]:
+    """The cells of a suite, each with what every cell has."""
+    cells = tables_of(path).get("cell")
     if not isinstance(cells, list) or not cells:
         raise BadInput("no cells", file=path, expected="[[cell]] tables")
     for number, cell in enumerate(cells, 1):
