@@ -23,6 +23,8 @@ log = logging.getLogger("manyvoices")
 
 def tokens_of(module: ModuleType, name: str, content: Content, form: str, how: Training) -> Tokens:
     """From the cache, or made now. Processes that want the same at the same time make it once."""
+    if getattr(module, "PLAIN", False) and not isinstance(content.values, np.memmap):
+        return module.frozen(name, form, how)(content.values)  # in memory already: a copy on disk would help nobody
     asked = [name, module.version(name), form, how.precision, content.digest()]
     key = hashlib.sha256("\0".join(asked).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
