@@ -48,7 +48,8 @@ def run(
             suite,
             (p.stem for p in (BENCHMARKS / "suites").glob("*.toml")),
         )
-    out = out or BENCHMARKS / "results" / f"{path.stem}.jsonl"
+    # a part of a suite does not take the place of the whole
+    out = out or BENCHMARKS / "results" / f"{path.stem}{'' if only is None else '-only'}.jsonl"
     if script := script_of(path):
         return by_script(script, path, out, only, limit, say)
     cells = [cell for cell in cells_of(path) if only is None or only in cell["name"]]

@@ -562,7 +562,7 @@ def models(action, name, wheel, **common):
 @main.verb()
 @click.argument("suite")
 @click.option("-o", "--out", help="JSON lines to write. [benchmarks/results/SUITE.jsonl]")
-@click.option("--only", help="Run only cells whose name holds this text.")
+@click.option("--only", help="Run only cells whose name holds this text; they go to SUITE-only.jsonl.")
 @click.option("--limit", type=click.FloatRange(min=1), default=900.0, help="Seconds a cell may take. [900]")
 def bench(suite, out, only, limit, **common):
     """Run a suite of measurements: a name in benchmarks/suites/, or a TOML file.

@@ -376,6 +376,17 @@ def test_a_suite_is_measured_in_a_clone(cli):
     assert cli("bench", "suite.toml", "--limit", "-1").code == 2
 
 
+def test_a_part_of_a_suite_leaves_the_results_of_the_whole(cli, monkeypatch):
+    """`bench aggregate --only mv` once wrote its few cells over all others."""
+    monkeypatch.setattr("manyvoices.benchmark.measured", lambda *_: {"error": "not now"})
+    Path("benchmarks/suites").mkdir(parents=True)
+    write("benchmarks/answers.py", "")
+    write("benchmarks/suites/two.toml", "".join(f"[[cell]]\nname = '{name}'\nwho = 'manyvoices'\n" for name in ("mv", "ds")))
+    assert cli("bench", "two").code == 0 and cli("bench", "two", "--only", "mv").code == 0
+    for file, names in (("two", ["mv", "ds"]), ("two-only", ["mv"])):
+        assert [json.loads(line)["name"] for line in Path(f"benchmarks/results/{file}.jsonl").read_text().splitlines()] == names
+
+
 def test_quiet(cli):
     done = cli("aggregate", "answers.csv", "-s", "mv", "-q")
     assert done.err == "" and done.rows

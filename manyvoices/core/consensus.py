@@ -59,8 +59,10 @@ class Consensus:
         """A result about these answers."""
         n = answers.per_task()
         if "channel" not in found:
-            votes = answers.counts() + 1 / max(len(answers.classes), 1)
-            found["channel"] = Shares(votes / votes.sum(axis=1, keepdims=True))
+            votes = answers.counts()
+            votes += 1 / max(len(answers.classes), 1)
+            votes /= votes.sum(axis=1, keepdims=True)
+            found["channel"] = Shares(votes)
         elif hasattr(found["channel"], "known") and not (busy := answers.per_worker() > 0).all():
             found["channel"] = replace(found["channel"], known=busy)
         return cls(
