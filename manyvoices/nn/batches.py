@@ -12,6 +12,7 @@ import torch
 
 from ..core.answers import Answers
 from ..core.names import Names
+from .training import Training
 
 
 @dataclass
@@ -20,10 +21,16 @@ class Batch:
     row: torch.Tensor  # [B] which items
     at: torch.Tensor  # [n] which of the B items was answered
     worker: torch.Tensor  # [n]
-    label: torch.Tensor  # [n]
+    label: torch.Tensor  # [n] class codes, or numbers
     weight: torch.Tensor  # [n]
     place: torch.Tensor  # [n] which of all answers
     target: torch.Tensor | None = None  # [B, K] labels to learn, where there are any
+    everybody: torch.Tensor | None = None  # the workers of all processes' parts of this batch, where there are others
+
+    @property
+    def crowd(self) -> torch.Tensor:
+        """The batch's workers, each once; of all processes."""
+        return (self.worker if self.everybody is None else self.everybody).unique()
 
 
 class Source(Protocol):
@@ -45,7 +52,7 @@ class Votes:
     weight: np.ndarray  # [N] float32
 
     @classmethod
-    def of(cls, answers: Answers, ids: Names, class_weight: np.ndarray | None = None) -> Votes:
+    def of(cls, answers: Answers, ids: Names) -> Votes:
         """Answers about these items, in their order; answers about other tasks are left out."""
         task, worker, label = answers.rows()
         item = ids.code(answers.tasks, missing=-1)[task]
@@ -55,14 +62,8 @@ class Votes:
         order = held[np.argsort(item[held], kind="stable")]
         start = np.zeros(len(ids) + 1, np.int64)
         np.cumsum(np.bincount(item[order], minlength=len(ids)), out=start[1:])
-        label = label[order].astype(np.int64)
-        weight = weight[order]
-        return cls(
-            start,
-            worker[order].astype(np.int64),
-            label,
-            weight if class_weight is None else weight * class_weight[label],
-        )
+        kind = np.float32 if label.dtype.kind == "f" else np.int64
+        return cls(start, worker[order].astype(np.int64), label[order].astype(kind), weight[order])
 
     @property
     def n(self) -> np.ndarray:
@@ -95,10 +96,10 @@ class Batches:
         return len(self.cuts(1)) - 1
 
     def cuts(self, world: int) -> list[int]:
-        """Where batches begin; a last batch of one item is joined to the one before."""
+        """Where batches begin; a last batch of one item, or too few for all processes, is joined to the one before."""
         n, size = len(self.rows), self.size * world
         found = [*range(0, n, size), n]
-        if len(found) > 2 and found[-1] - found[-2] == 1:
+        if len(found) > 2 and found[-1] - found[-2] < max(2, world):
             del found[-2]
         return found
 
@@ -107,13 +108,17 @@ class Batches:
         for a, b in itertools.pairwise(cuts):
             yield self.of(self.rows[a:b], None)
 
-    def shuffled(self, seed: int, epoch: int, rank: int = 0, world: int = 1) -> Iterator[Batch]:
+    def shuffled(self, how: Training, epoch: int, rank: int = 0, world: int = 1) -> Iterator[Batch]:
         """One epoch in an order drawn from seed and epoch; of each batch a process takes its share."""
-        order = np.random.default_rng([seed, 11, epoch]).permutation(self.rows)
-        change = np.random.default_rng([seed, 12, epoch, rank])
+        order = np.random.default_rng(how.stream("order", epoch)).permutation(self.rows)
+        change = np.random.default_rng(how.stream("augment", epoch, rank))
         cuts = self.cuts(world)
         for a, b in itertools.pairwise(cuts):
-            yield self.of(order[a:b][rank::world], change)
+            batch = self.of(order[a:b][rank::world], change)
+            if world > 1:
+                place, _ = self.votes.about(order[a:b])
+                batch.everybody = torch.from_numpy(self.votes.worker[place]).to(self.device)
+            yield batch
 
     def of(self, rows: np.ndarray, change: np.random.Generator | None) -> Batch:
         place, at = self.votes.about(rows)

@@ -33,14 +33,21 @@ class Said:
         shares = cells.reshape(self.items, self.classes)
         return shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
 
-    def tables(self, beliefs: np.ndarray, smoothing: float) -> np.ndarray:
-        """M step: each worker's confusions [W, truth, said]; a row without answers is uniform."""
+    def majority(self) -> np.ndarray:
+        """The class with most votes [n, K]; several share it."""
+        shares = self.shares()
+        most = shares >= shares.max(axis=1, keepdims=True) * (1 - 1e-9)
+        return most / most.sum(axis=1, keepdims=True)
+
+    def tables(self, beliefs: np.ndarray, smoothing: float, empty: float | None = None) -> np.ndarray:
+        """M step: each worker's confusions [W, truth, said]; a row without answers is uniform, or holds `empty`."""
         W, K = self.workers, self.classes
         cell = self.worker * K + self.label
         said = [np.bincount(cell, self.weight * beliefs[self.at, k], minlength=W * K) for k in range(K)]
         counts = np.stack(said, axis=1).reshape(W, K, K).transpose(0, 2, 1) + smoothing
         total = counts.sum(axis=2, keepdims=True)
-        return np.maximum(np.where(total > 0, counts / np.where(total > 0, total, 1), 1 / K), 1e-10)
+        found = np.where(total > 0, counts / np.where(total > 0, total, 1), 1 / K if empty is None else empty)
+        return found if empty is not None else np.maximum(found, 1e-10)
 
     def beliefs(self, log_prior: np.ndarray, log_tables: np.ndarray) -> tuple[np.ndarray, float]:
         """E step: P(truth) [n, K] under a prior of each item [n, K], and the log-likelihood."""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
+import numpy as np
 import torch
 
 from ..core.errors import BadCall
@@ -31,6 +32,14 @@ def precise(precision: str, device: torch.device, heavy: bool) -> AbstractContex
     """Autocast to bf16 where it was asked for, or where a trained encoder makes it worth while."""
     wanted = precision == "bf16" or (precision == "auto" and heavy and has_bf16(device))
     return torch.autocast(device.type, torch.bfloat16) if wanted else nullcontext()
+
+
+@contextmanager
+def drawing(stream: list[int]) -> Iterator[None]:
+    """torch's own random numbers from one stream of a seed; the caller's come back afterwards."""
+    with torch.random.fork_rng():
+        torch.manual_seed(int(np.random.SeedSequence(stream).generate_state(1, np.uint64)[0]))
+        yield
 
 
 # processes ------------------------------------------------------------------------------------------------------------
@@ -69,3 +78,22 @@ def summed(*numbers: torch.Tensor) -> list[torch.Tensor]:
     both = torch.stack([number.detach().double() for number in numbers])
     torch.distributed.all_reduce(both)
     return list(both)
+
+
+class _Summed(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        x = x.contiguous().clone()
+        torch.distributed.all_reduce(x)
+        return x
+
+    @staticmethod
+    def backward(context, slope):
+        slope = slope.contiguous().clone()
+        torch.distributed.all_reduce(slope)
+        return slope
+
+
+def all_summed(x: torch.Tensor) -> torch.Tensor:
+    """x summed over all processes, with its gradient."""
+    return _Summed.apply(x) if grouped() else x

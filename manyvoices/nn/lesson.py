@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from torch.nn import functional as F
 
 from ..core.answers import Answers
-from ..core.content import Content, content_of
 from ..core.errors import BadInput
 from ..core.items import Items
 from ..core.names import Names
 from ..core.soft import Labels
-from . import devices, encoders
+from . import devices, encoders, targets
 from .batches import Batch, Batches, Votes, nobody
+from .beliefs import Said
 from .calibration import calibrated
 from .loop import Loss, Run, fit
 from .model import Learned
 from .nets import Crowd, Net
+from .selection import about_answers, about_labels, balanced, chosen, counted, splits_of, unit_of
 from .training import Training
 
-SPLITS = ("train", "dev", "test")
+C = TypeVar("C", bound=Crowd)
 log = logging.getLogger("manyvoices")
 
 
@@ -40,51 +41,81 @@ class Lesson:
     scale: str
     rows: np.ndarray  # training items with answers (or targets)
     dev: np.ndarray  # ... and those held out
-    target: np.ndarray | None = None  # [items, K]
+    target: np.ndarray | None = None  # [items, K], or numbers [items, 1]
+    aim: str = "class"  # of targets.py
+    unit: tuple[float, float] = (0.0, 1.0)  # of numbers: the mean and deviation of the training labels
+    held: np.ndarray | None = None  # [items, K] how often each label was said, where that chooses among the weights
 
     @classmethod
-    def of(cls, items: Items, answers: Answers, how: Training) -> Lesson:
-        """From everybody's answers about the training items; those to dev items choose the weights."""
-        if answers.scale == "interval":
-            raise BadInput("these labels are numbers", expected="classes (--scale nominal or ordinal)")
+    def of(cls, items: Items, answers: Answers, how: Training, *, direct: bool = False) -> Lesson:
+        """From everybody's answers about the training items; those to dev items choose the weights. `direct`: the method
+        holds what it says against answers itself, so they may be numbers."""
+        aim = targets.aim_of(how.ordered, answers.scale, len(answers.classes), direct)
         if answers.workers is None:
             raise BadInput("these answers name nobody", expected="answers with workers; or labels and `train`")
-        content = content_of(items)
+        content = encoders.usable(items)
         split = splits_of(items, content, how.seed)
-        weight = balanced(answers.counts().sum(axis=0)) if how.class_weights == "balanced" else None
-        votes = Votes.of(answers, content.ids, weight)
-        rows, dev = (np.flatnonzero((split == code) & (votes.n > 0)) for code in (0, 1))
-        tell(content, answers, votes, rows)
+        votes, unit = Votes.of(answers, content.ids), (0.0, 1.0)
+        rows, dev = chosen(content.ids, split, votes.n > 0, how)
+        if aim == "number":
+            unit = unit_of(votes.label[votes.about(rows)[0]], how)
+            votes = replace(votes, label=(votes.label - unit[0]) / unit[1])
+        if how.class_weights == "balanced":
+            place, _ = votes.about(rows)
+            said = np.bincount(votes.label[place], votes.weight[place], minlength=len(answers.classes))
+            votes = replace(votes, weight=votes.weight * balanced(said)[votes.label])
+        about_answers(content, answers, votes, rows)
         encoded = encoders.encoded(content, how, rows)
-        return cls(how, content.ids, split, encoded, votes, answers.classes, answers.workers, answers.scale, rows, dev)
+        who = answers.classes, answers.workers, answers.scale
+        return cls(how, content.ids, split, encoded, votes, *who, rows, dev, aim=aim, unit=unit)
 
     @classmethod
-    def of_labels(cls, items: Items, labels: Labels, how: Training) -> Lesson:
-        """From one label an item, hard or soft."""
-        content = content_of(items)
+    def of_labels(cls, items: Items, labels: Labels, how: Training, answers: Answers | None = None) -> Lesson:
+        """From one label an item, hard or soft. The answers to dev items, where there are any, choose the weights."""
+        aim = targets.aim_of(how.ordered, labels.scale, len(labels.classes), direct=True)
+        content = encoders.usable(items)
         split = splits_of(items, content, how.seed)
-        at = labels.tasks.code(content.ids, missing=-1)
-        whole = np.zeros((len(content), len(labels.classes)), np.float32)
-        whole[at >= 0] = labels.probs[at[at >= 0]]
-        if how.class_weights == "balanced":
-            whole *= balanced(whole.sum(axis=0))
-        rows, dev = (np.flatnonzero((split == code) & (whole.sum(axis=1) > 0)) for code in (0, 1))
-        if not len(rows):
-            raise BadInput("no training item has a label", expected="the same task ids in labels and items")
+        at, unit = labels.tasks.code(content.ids, missing=-1), (0.0, 1.0)
+        known, whole = at >= 0, np.zeros((len(content), max(1, len(labels.classes))), np.float32)
+        whole[known] = labels.probs[at[known]]
+        held = None if answers is None else counted(answers, content.ids, labels.classes)
+        if held is not None:  # dev items without a label still have answers
+            said = held.sum(axis=1)
+            more = ~known & (split == 1) & (said > 0)
+            whole[more] = held[more] / said[more, None]
+            known = known | more
+        rows, dev = chosen(content.ids, split, known, how)
+        about_labels(content, labels, rows)
+        if aim == "number":
+            unit = unit_of(whole[rows, 0], how)
+            whole = (whole - unit[0]) / unit[1]
+        elif how.class_weights == "balanced":
+            whole *= balanced(whole[rows].sum(axis=0))
+        if held is not None and not held[dev].any():
+            held = None
         encoded = encoders.encoded(content, how, rows)
-        votes = nobody(len(content))
-        return cls(how, content.ids, split, encoded, votes, labels.classes, None, "nominal", rows, dev, whole)
+        who = labels.classes, None, labels.scale
+        return cls(how, content.ids, split, encoded, nobody(len(content)), *who, rows, dev, whole, aim, unit, held)
 
-    def build(self, kind: type[Crowd], **options: Any) -> Crowd:
+    def build(self, kind: type[C], **options: Any) -> C:
         """The network of a method, its start drawn from the seed."""
         if self.how.calibrate and not len(self.dev):
             raise BadInput("--calibrate: no dev item has an answer or a label", expected="some among the dev items")
-        with torch.random.fork_rng():
-            torch.manual_seed(self.how.seed)
-            net = Net(self.encoded.body, self.encoded.width, len(self.classes), self.how.hidden, self.how.dropout)
-            model = kind(net, 0 if self.workers is None else len(self.workers), len(self.classes), **options)
-        model.options = options  # type: ignore[assignment]
+        with devices.drawing(self.how.stream("init")):
+            size = max(1, len(self.classes))
+            net = Net(self.encoded.body, self.encoded.width, size, self.how.hidden, self.how.dropout, self.aim)
+            if self.aim == "cumulative":
+                net.head[-1].start(self.tally())  # type: ignore[operator]
+            model = kind(net, 0 if self.workers is None else len(self.workers), size, **options)
+        model.options, model.aim = options, self.aim
         return model
+
+    def tally(self) -> np.ndarray:
+        """[K] how often each class is said, or is the label, in training."""
+        if self.target is not None:
+            return self.target[self.rows].sum(axis=0)
+        place, _ = self.votes.about(self.rows)
+        return np.bincount(self.votes.label[place], self.votes.weight[place], minlength=len(self.classes))
 
     def batches(self, rows: np.ndarray, target: np.ndarray | None = None) -> Batches:
         device = devices.device_of(self.how.device)
@@ -92,21 +123,21 @@ class Lesson:
             self.encoded.source, self.votes, rows, self.how.batch, device, self.target if target is None else target
         )
 
+    def said(self) -> Said:
+        """The answers to the training items, for Dawid-Skene's steps."""
+        assert self.workers is not None
+        return Said.about(self.votes, self.rows, len(self.workers), len(self.classes))
+
     def learn(
-        self,
-        model: Crowd,
-        loss: Loss,
-        *,
-        score: Loss | None = None,
-        between: Callable[[int], None] | None = None,
-        train: Batches | None = None,
-        after_step: Callable[[], None] | None = None,
+        self, model: Crowd, loss: Loss, *, train: Batches | None = None, dev: Batches | None = None, **around: Any
     ) -> Learned:
-        """Train it; what is handed back predicts."""
+        """Train it; what is handed back predicts. What else the loop takes goes on to it."""
         train = self.batches(self.rows) if train is None else train
-        dev = self.batches(self.dev) if len(self.dev) else None
-        run = fit(model, loss, train, dev, self.how, score=score, between=between, after_step=after_step)
-        return self.learned(model, run)
+        if dev is None and len(self.dev):
+            dev = self.batches(self.dev)
+        if dev is None and self.how.keep == "best":
+            log.info("no dev item has an answer or a label: the weights of the last epoch are kept")
+        return self.learned(model, fit(model, loss, train, dev, self.how, **around))
 
     def learned(self, model: Crowd, run: Run) -> Learned:
         job, _, method = type(model).__module__.rpartition("methods.")[2].partition(".")
@@ -118,55 +149,35 @@ class Lesson:
             "encoder": self.encoded.about,
             "hidden": self.how.hidden,
             "scale": self.scale,
+            "aim": self.aim,
+            "unit": list(self.unit),
             "epochs": run.epoch,
             "kept_epoch": run.best_epoch if self.how.keep == "best" and run.best_epoch else run.epoch,
         }
         found = Learned(model.eval(), self.classes, self.workers, about, run.metrics, (self.ids, self.split))
+        if self.aim == "number":
+            return found.with_radius(self.apart(model))
         return calibrated(self, found) if self.how.calibrate else found
 
-
-def splits_of(items: Items, content: Content, seed: int) -> np.ndarray:
-    """[items] 0 train, 1 dev, 2 test: as the data say, else 70, 15 and 15 per cent of the items."""
-    if items.split is not None:
-        import polars as pl
-
-        said = dict(
-            zip(
-                *items.split.select(pl.col("task", "split").cast(pl.String)).to_dict(as_series=False).values(),
-                strict=True,
-            )
-        )
-        code = {name: i for i, name in enumerate(SPLITS)}
-        return np.array([code.get(said.get(task) or "train", 0) for task in content.ids], np.int8)
-    split = np.zeros(len(content), np.int8)
-    order = np.random.default_rng([seed, 10]).permutation(len(content))
-    split[order[: len(order) * 3 // 20]] = 1
-    split[order[len(order) * 3 // 20 : len(order) * 3 // 10]] = 2
-    return split
-
-
-def balanced(said: np.ndarray) -> np.ndarray:
-    """[K] weights that give every class that was said the same weight in all."""
-    used = said > 0
-    weight = np.where(used, said.sum() / np.maximum(used.sum() * said, 1), 0)
-    return weight.astype(np.float32)
-
-
-def tell(content: Content, answers: Answers, votes: Votes, rows: np.ndarray) -> None:
-    """What of the data is not used, and stop where nothing is left."""
-    without, beside = int((votes.n == 0).sum()), len(answers.rows()[0]) - len(votes.label)
-    if without:
-        log.info("%d items have no answers: they are predicted, not learnt from", without)
-    if beside:
-        log.info("%d answers are about tasks that are no items: left out", beside)
-    if not len(rows):
-        raise BadInput("no training item has answers", expected="the same task ids in answers and items, some in train")
+    @torch.no_grad()
+    def apart(self, model: Crowd) -> float | None:
+        """How far from predictions the labels of dev items are at most, 95 times in 100."""
+        if self.target is None:
+            return None  # answers are not the truth
+        said = [model.truth(batch.x).cpu().numpy() for batch in self.batches(self.dev).in_order()]
+        found = np.abs(np.concatenate([np.zeros((0, 1)), *said]) - self.target[self.dev])[:, 0]
+        within = targets.radius(found)
+        return None if within is None else within * self.unit[1]
 
 
 def cross_entropy(model: Crowd, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-    """What most methods minimise: minus the log-probability of what was said."""
+    """What most methods minimise: minus the log-probability of what was said; or what targets.py has instead."""
     seen = model(batch.x)
     said = model.said(seen, batch.at, batch.worker)
+    if model.aim in ("number", "distance"):
+        number = model.aim == "number"
+        target = batch.label[:, None] if number else F.one_hot(batch.label, said.shape[1]).to(said.dtype)
+        return targets.missed(model.aim, said, target, batch.weight)
     return likelihood(said, batch)
 
 
@@ -177,6 +188,10 @@ def likelihood(said: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Te
 
 
 def soft_labels(model: Crowd, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-    """Cross-entropy with one label an item, hard or soft."""
+    """Cross-entropy with one label an item, hard or soft; or what targets.py has instead."""
     assert batch.target is not None
-    return -(batch.target * model.truth(batch.x)).sum(), batch.target.sum()
+    said, target = model.truth(batch.x), batch.target
+    if model.aim == "number":
+        return targets.missed(model.aim, said, target, torch.ones_like(target[:, 0]))
+    weight = target.sum(1)
+    return targets.missed(model.aim, said, target / weight[:, None], weight)

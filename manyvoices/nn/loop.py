@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from . import devices
 from .batches import Batch, Batches
 from .training import Training
 
+RESTARTED = 1e-4  # the learning rate at the end of a period of warm restarts
 Loss = Callable[[Any, Batch], tuple[torch.Tensor, torch.Tensor]]
 
 
@@ -57,39 +58,43 @@ def fit(
     how: Training,
     *,
     score: Loss | None = None,
-    between: Callable[[int], None] | None = None,
-    after_step: Callable[[], None] | None = None,
+    before: Callable[[int], None] | None = None,
+    after: Callable[[int], dict[str, float]] | None = None,
+    kept: dict[str, torch.Tensor] | None = None,
 ) -> Run:
     """Train in place; at the end the model has the weights that are kept. `score` (the loss, if none is given) is
-    what the held-out answers are asked with; `between` is called before each epoch with its number."""
+    what the held-out answers are asked with. `before` and `after` are called around each epoch with its number; what
+    `after` finds goes into the metrics, and the tensors in `kept`, which it may change, into the check points."""
     device = train.device
     model.to(device)
-    optimizer = optimizer_of(model, how)
+    optimizers = optimizers_of(model, how)
     rate = rates(how)
     step: nn.Module = Step(model, loss)
     if devices.grouped():
         step = nn.parallel.DistributedDataParallel(step, find_unused_parameters=True)
-    folder = how.folder
-    run, best = resumed(folder, model, optimizer) if folder is not None else (Run(), None)
+    folder, kept = how.folder, kept or {}
+    run, best = resumed(folder, model, optimizers, kept) if folder is not None else (Run(), None)
     heavy = any(p.requires_grad for p in model.net.body.parameters())  # type: ignore[union-attr]
     for epoch in range(run.epoch, how.epochs):
-        if between is not None:
-            between(epoch)
-        for group in optimizer.param_groups:
+        model.epoch = epoch  # type: ignore[assignment]
+        if before is not None:
+            before(epoch)
+        for group in (group for optimizer in optimizers for group in optimizer.param_groups):
             group["lr"] = group["full"] * rate(epoch)
-        with seeded(how.seed, epoch):
-            minimised = one_epoch(step, train, optimizer, how, heavy, epoch, folder, after_step)
-        row = {"epoch": epoch + 1, "loss": minimised}
+        with devices.drawing(how.stream("dropout", epoch, devices.rank())):
+            row = {"epoch": epoch + 1, "loss": one_epoch(step, train, optimizers, how, heavy, epoch)}
         run.epoch = epoch + 1
+        if after is not None:
+            row |= after(epoch)
         if dev is not None:
             row["dev"] = held_out(model, score or loss, dev, how, heavy)
             if row["dev"] > run.best:
                 run.best, run.best_epoch = row["dev"], run.epoch
                 best = snapshot(model)
         run.metrics.append(row)
-        tell("loss", run.epoch, how.epochs, minimised)
+        tell("loss", run.epoch, how.epochs, row["loss"])
         if folder is not None and devices.rank() == 0:
-            checkpoint(folder, model, optimizer, run, best)
+            checkpoint(folder, model, optimizers, run, best, kept)
         if how.patience and dev is not None and run.epoch - run.best_epoch >= how.patience:
             break
     if how.keep == "best" and best is not None:
@@ -97,28 +102,62 @@ def fit(
     return run
 
 
-def one_epoch(step, train: Batches, optimizer, how: Training, heavy: bool, epoch: int, folder, after_step) -> float:
+def one_epoch(step, train: Batches, optimizers, how: Training, heavy: bool, epoch: int) -> float:
+    """The mean loss. The gradient is that of the sum, divided by the count, of `accumulate` batches of all processes."""
     step.train()
+    model, world = step.module.model if devices.grouped() else step.model, devices.world()
+    parameters = [p for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]]
     total = count = torch.zeros((), dtype=torch.float64)
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    for number, batch in enumerate(train.shuffled(how.seed, epoch, devices.rank(), devices.world())):
-        with devices.precise(how.precision, train.device, heavy):
-            some, n = step(batch)
-        every, of = devices.summed(some.detach(), n.detach())
-        if not math.isfinite(float(every)):
-            kept = f"; the last good check point is {folder}" if folder is not None and epoch else ""
-            raise ManyVoicesError(
-                f"the loss became {float(every)} in epoch {epoch + 1}, batch {number + 1}: lower --lr, or set --clip{kept}"
-            )
-        optimizer.zero_grad(set_to_none=True)
-        (some * (devices.world() / of.clamp_min(1e-12)).to(some.dtype)).backward()
+    steps, of = len(train.cuts(world)) - 1, torch.zeros(())
+    model.zero_grad(set_to_none=True)
+    for number, batch in enumerate(train.shuffled(how, epoch, devices.rank(), world), 1):
+        due = number % how.accumulate == 0 or number == steps
+        with nullcontext() if due or not devices.grouped() else step.no_sync():
+            with devices.precise(how.precision, train.device, heavy):
+                some, n = step(batch)
+            some.backward()
+        every, everywhere = devices.summed(some.detach(), n.detach())
+        usable(every, "loss", how, epoch, number, steps)
+        of = of.to(everywhere) + everywhere
+        total, count = total + every.cpu(), count + everywhere.cpu()
+        if not due:
+            continue
+        slopes = [slope_of(p) for p in parameters if p.grad is not None]
+        share = world / of.clamp_min(1e-12)
+        size = share * nn.utils.get_total_norm(slopes)
+        usable(size, "gradient", how, epoch, number, steps)
         if how.clip:
-            nn.utils.clip_grad_norm_(parameters, how.clip)
-        optimizer.step()
-        if after_step is not None:
-            after_step()
-        total, count = total + every.cpu(), count + of.cpu()
+            share = share * (how.clip / size.clamp_min(how.clip))
+        torch._foreach_mul_(slopes, float(share))
+        for optimizer in optimizers:
+            optimizer.step()
+        model.zero_grad(set_to_none=True)
+        model.after_step()
+        of = torch.zeros(())
+    for p in parameters:
+        usable(p.detach().abs().max() if p.numel() else torch.zeros(()), "largest weight", how, epoch, steps, steps)
     return float(total / count.clamp_min(1e-12))
+
+
+def slope_of(parameter: nn.Parameter) -> torch.Tensor:
+    """The numbers of its gradient; of a sparse one those of the rows that have any."""
+    if not parameter.grad.is_sparse:
+        return parameter.grad
+    parameter.grad = parameter.grad.coalesce()
+    return parameter.grad._values()
+
+
+def usable(value: torch.Tensor, what: str, how: Training, epoch: int, number: int, steps: int) -> None:
+    """A run whose numbers are none stops where that happens, before anything is kept of it."""
+    if math.isfinite(float(value)):
+        return
+    kept = (
+        ""
+        if how.folder is None or not epoch
+        else f"; the last good check point is that of epoch {epoch} in {how.folder}"
+    )
+    where = f"epoch {epoch + 1}, batch {number} of {steps} (step {epoch * steps + number})"
+    raise ManyVoicesError(f"the {what} became {float(value)} in {where}: lower --lr, or set --clip{kept}")
 
 
 @torch.no_grad()
@@ -133,23 +172,18 @@ def held_out(model: nn.Module, score: Loss, dev: Batches, how: Training, heavy: 
     return -total / max(count, 1e-12)
 
 
-@contextmanager
-def seeded(seed: int, epoch: int) -> Iterator[None]:
-    """torch's own random numbers (dropout) for one epoch; the caller's come back afterwards."""
-    with torch.random.fork_rng():
-        torch.manual_seed((seed * 1_000_003 + epoch * 7 + devices.rank()) % 2**63)
-        yield
-
-
 # rates ----------------------------------------------------------------------------------------------------------------
 
 
-def optimizer_of(model: nn.Module, how: Training) -> torch.optim.Optimizer:
-    """Groups: the encoder by layers, the head, and the workers' parameters, which have no decay."""
+def optimizers_of(model: nn.Module, how: Training) -> list[torch.optim.Optimizer]:
+    """Groups: the encoder by layers, the head, and the workers' parameters, which have no decay. Tables of which a step
+    needs a few rows have an Adam of their own that leaves the others alone."""
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    tables = [module.weight for module in model.modules() if isinstance(module, nn.Embedding) and module.sparse]
+    few = [torch.optim.SparseAdam([{"params": [p], "full": how.lr}], lr=how.lr) for p in tables]
     special = model.rates()  # type: ignore[operator]
     for name, parameter in model.named_parameters():
-        if not parameter.requires_grad:
+        if not parameter.requires_grad or any(parameter is table for table in tables):
             continue
         rate = how.lr * next((x for start, x in special.items() if name.startswith(start)), 1.0)
         if name.startswith("net.body.") and how.finetune:
@@ -160,13 +194,13 @@ def optimizer_of(model: nn.Module, how: Training) -> torch.optim.Optimizer:
     ]
     match how.optimizer:
         case "sgd":
-            return torch.optim.SGD(sets, momentum=how.momentum)
+            return [torch.optim.SGD(sets, momentum=how.momentum), *few]
         case "adam":
-            return torch.optim.Adam(sets)
+            return [torch.optim.Adam(sets), *few]
         case "radam":
-            return torch.optim.RAdam(sets)
+            return [torch.optim.RAdam(sets), *few]
         case _:
-            return torch.optim.AdamW(sets)
+            return [torch.optim.AdamW(sets), *few]
 
 
 def rates(how: Training) -> Callable[[int], float]:
@@ -178,8 +212,10 @@ def rates(how: Training) -> Callable[[int], float]:
 
     def rate(epoch: int) -> float:
         up = min(1.0, (epoch + 1) / (how.warmup + 1))
-        if how.scheduler == "cosine":
-            return up * 0.5 * (1 + math.cos(math.pi * epoch / max(how.epochs, 1)))
+        if how.scheduler == "cosine":  # with milestones it starts anew whenever so many epochs are over
+            period = max(marks[0] if marks else how.epochs, 1)
+            least = min(1.0, RESTARTED / how.lr) if marks else 0.0
+            return up * (least + (1 - least) * 0.5 * (1 + math.cos(math.pi * (epoch % period) / period)))
         if how.scheduler == "multistep":
             return up * how.lr_decay ** sum(epoch >= mark for mark in marks)
         return up
@@ -194,14 +230,17 @@ def snapshot(model: nn.Module) -> dict[str, torch.Tensor]:
     return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
 
 
-def checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, run: Run, best: dict | None) -> None:
+def checkpoint(
+    folder: Path, model: nn.Module, optimizers: list[torch.optim.Optimizer], run: Run, best: dict | None, kept: dict
+) -> None:
     from safetensors.torch import save_file
 
     held = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     held |= {f"best.{name}": tensor for name, tensor in (best or {}).items()}
-    for i, state in optimizer.state_dict()["state"].items():
-        for key, value in state.items():
-            held[f"optimizer.{i}.{key}"] = torch.as_tensor(value)
+    held |= {f"kept.{name}": tensor for name, tensor in kept.items()}
+    for o, optimizer in enumerate(optimizers):
+        for i, state in optimizer.state_dict()["state"].items():
+            held |= {f"optimizer.{o}.{i}.{key}": torch.as_tensor(value) for key, value in state.items()}
     held = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in held.items()}
     facts = {"epoch": run.epoch, "best": run.best if math.isfinite(run.best) else None, "best_epoch": run.best_epoch}
     about = {"run": json.dumps(facts | {"metrics": run.metrics})}
@@ -209,7 +248,9 @@ def checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer,
     put_text(folder / "metrics.jsonl", "".join(json.dumps(row) + "\n" for row in run.metrics))
 
 
-def resumed(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[Run, dict | None]:
+def resumed(
+    folder: Path, model: nn.Module, optimizers: list[torch.optim.Optimizer], kept: dict
+) -> tuple[Run, dict | None]:
     """Where the run in this folder stood; a new run where there is no check point."""
     from safetensors import safe_open
 
@@ -221,14 +262,16 @@ def resumed(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) ->
         held = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     part = {
         kind: {name.removeprefix(kind): tensor for name, tensor in held.items() if name.startswith(kind)}
-        for kind in ("model.", "best.", "optimizer.")
+        for kind in ("model.", "best.", "optimizer.", "kept.")
     }
+    for name, tensor in part["kept."].items():
+        kept[name].copy_(tensor)
     model.load_state_dict(part["model."])
-    state: dict[int, dict[str, torch.Tensor]] = {}
+    states: list[dict[int, dict[str, torch.Tensor]]] = [{} for _ in optimizers]
     for name, tensor in part["optimizer."].items():
-        i, key = name.split(".", 1)
-        state.setdefault(int(i), {})[key] = tensor
-    whole = optimizer.state_dict()
-    optimizer.load_state_dict({"state": state, "param_groups": whole["param_groups"]})
+        o, i, key = name.split(".", 2)
+        states[int(o)].setdefault(int(i), {})[key] = tensor
+    for optimizer, state in zip(optimizers, states, strict=True):
+        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
     best = -math.inf if facts["best"] is None else facts["best"]
     return Run(facts["epoch"], best, facts["best_epoch"], facts["metrics"]), part["best."] or None

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from ..core import registry
-from ..core.content import Content, content_of
+from ..core.content import Content
 from ..core.errors import BadInput, Unknown
 from ..core.files import put, put_text
 from ..core.items import Items
@@ -44,23 +44,29 @@ class Learned:
 
     @property
     def can(self) -> frozenset[str]:
-        own = type(self.net).said is not Crowd.said
+        kind = type(self.net)
+        own = kind.said is not Crowd.said or kind.tables is not Crowd.tables
         return frozenset({"truth", "workers"} if own else {"truth"})
 
+    @property
+    def width(self) -> int:
+        """Classes; 1 where it predicts numbers."""
+        return max(1, len(self.classes))
+
     def predict(self, items: Items | Content) -> np.ndarray:
-        """P(truth) of each item with content, in the order of ids: [n, K]."""
+        """P(truth) of each item with content, in the order of ids: [n, K]; or the numbers it predicts: [n, 1]."""
         with torch.no_grad():
             found = [self.heated(self.net.truth(x)) for x, _ in self.batches(items)]
-        return np.concatenate(found) if found else np.zeros((0, len(self.classes)))
+        return np.concatenate(found) if found else np.zeros((0, self.width))
 
     def predict_pairs(self, items: Items | Content, at: np.ndarray, worker: np.ndarray) -> np.ndarray:
-        """P(worker says l about item) for n pairs of codes: [n, K]."""
+        """P(worker says l about item) for n pairs of codes: [n, K]; or the number the worker would say: [n, 1]."""
         if "workers" not in self.can:
             raise BadInput(f"{self.about['method']} has no model of workers", expected="a model made by `learn`")
-        content = items if isinstance(items, Content) else content_of(items)
+        content = items if isinstance(items, Content) else encoders.usable(items)
         order = np.argsort(at, kind="stable")
         cut = np.searchsorted(at[order], np.arange(len(content) + 1))
-        found = np.zeros((len(at), len(self.classes)))
+        found = np.zeros((len(at), self.width))
         for x, rows in self.batches(content):
             some = order[cut[rows[0]] : cut[rows[-1] + 1]]
             if len(some):
@@ -73,7 +79,7 @@ class Learned:
         device = seen.logits.device
         at, worker = at.to(device), worker.to(device)
         known = worker >= 0
-        found = torch.zeros((len(at), len(self.classes)), dtype=torch.float64)
+        found = torch.zeros((len(at), self.width), dtype=torch.float64)
         if known.any():
             found[known.cpu()] = self.spoken(seen, at[known], worker[known]).cpu()
         if (~known).any():
@@ -82,22 +88,31 @@ class Learned:
             pairs = asked.repeat_interleave(len(everybody)), torch.from_numpy(everybody).to(device).repeat(len(asked))
             each = self.spoken(seen, *pairs).reshape(len(asked), len(everybody), -1).mean(dim=1)
             found[(~known).cpu()] = each[which].cpu()
-        return (found / found.sum(dim=1, keepdim=True)).numpy()
+        return (found if self.net.aim == "number" else found / found.sum(dim=1, keepdim=True)).numpy()
 
     def spoken(self, seen: Seen, at: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
         found = self.net.said(seen, at, worker).double()
+        if self.net.aim == "number":
+            return self.in_units(found)
         return found.exp() if self.worker_temperature == 1 else (found / self.worker_temperature).softmax(-1)
 
+    def in_units(self, z: torch.Tensor) -> torch.Tensor:
+        mean, deviation = self.about["unit"]
+        return mean + deviation * z
+
     def heated(self, log_probs: torch.Tensor) -> np.ndarray:
+        if self.net.aim == "number":
+            return self.in_units(log_probs.double()).cpu().numpy()
         return (log_probs.double() / self.temperature).softmax(-1).cpu().numpy()
 
     def batches(self, items: Items | Content, size: int = 256) -> Iterator[tuple[Any, np.ndarray]]:
-        content = items if isinstance(items, Content) else content_of(items)
+        content = items if isinstance(items, Content) else encoders.usable(items)
         if content.kind != self.about["encoder"]["kind"]:
             raise BadInput(
                 f"the model was trained on {self.about['encoder']['kind']}, and these items are {content.kind}"
             )
         encoder = self.about["encoder"]
+        content = content.only(tuple(encoder["columns"]))
         precision = encoder.get("precision", "auto")
         how = Training(encoder=encoder["name"], finetune=encoder["trained"], precision=precision)
         found = encoders.encoded(content, how)
@@ -157,9 +172,10 @@ class Learned:
             kind = getattr(method_file(config["job"], config["method"]), config["class"])
             classes, workers = Names(config["classes"]), config["workers"]
             body, width = encoders.body_of(config["encoder"])
-            net = Net(body, width, len(classes), config["hidden"], 0.0)
-            model = kind(net, 0 if workers is None else len(workers), len(classes), **config["options"])
-            model.options = config["options"]
+            aim, size = config["aim"], max(1, len(classes))
+            net = Net(body, width, size, config["hidden"], 0.0, aim)
+            model = kind(net, 0 if workers is None else len(workers), size, **config["options"])
+            model.options, model.aim = config["options"], aim
             model.load_state_dict(tensors)
         except BadInput:
             raise
@@ -170,6 +186,10 @@ class Learned:
         known = None if workers is None else Names(workers)
         heat = config["temperature"], config.get("worker_temperature", 1.0)
         return cls(model.eval(), classes, known, about, [], read_splits(path), *heat)
+
+    def with_radius(self, value: float | None) -> Learned:
+        """Numbers with intervals that reach so far to both sides."""
+        return replace(self, about=self.about | {"radius": value})
 
     def with_temperature(self, value: float) -> Learned:
         return replace(self, temperature=value)

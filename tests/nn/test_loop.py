@@ -1,5 +1,6 @@
 """The training loop: batches, rates, processes, a loss that is no number."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -35,23 +36,24 @@ def folder(tmp_path, monkeypatch):
 def test_batches_cover_every_item_once_and_none_has_one(folder):
     from manyvoices.nn.batches import Batches, Votes
     from manyvoices.nn.encoders.cache import tokens_of  # noqa: F401 (the cache is not needed here)
+    from manyvoices.nn.training import Training
 
-    data = mv.read(folder)
+    data, how = mv.read(folder), Training()
     votes = Votes.of(data.answers, data.items.ids)
     source = lambda rows, change: torch.from_numpy(rows)
     for size, cuts in ((16, [0, 16, 32, 48, 64]), (21, [0, 21, 42, 64]), (64, [0, 64]), (100, [0, 64])):
         batches = Batches(source, votes, np.arange(64), size, torch.device("cpu"))
         assert batches.cuts(1) == cuts and len(batches) == len(cuts) - 1
-        seen = list(batches.shuffled(0, 3))
+        seen = list(batches.shuffled(how, 3))
         assert sorted(i for batch in seen for i in batch.row.tolist()) == list(range(64))
-        assert [b.row.tolist() for b in seen] == [b.row.tolist() for b in batches.shuffled(0, 3)]
-        assert [b.row.tolist() for b in seen] != [b.row.tolist() for b in batches.shuffled(0, 4)]
+        assert [b.row.tolist() for b in seen] == [b.row.tolist() for b in batches.shuffled(how, 3)]
+        assert [b.row.tolist() for b in seen] != [b.row.tolist() for b in batches.shuffled(how, 4)]
         for batch in seen:                                       # every answer of the batch's items, and the right ones
             assert torch.equal(batch.at, torch.arange(len(batch.row)).repeat_interleave(3))
             task, worker, label = data.answers.rows()
             said = {(data.answers.tasks[t], w): k for t, w, k in zip(task, worker, label, strict=True)}
             assert all(said[data.items.ids[int(batch.row[a])], int(w)] == int(k) for a, w, k in zip(batch.at, batch.worker, batch.label, strict=True))
-        two = [list(batches.shuffled(0, 3, rank, 2)) for rank in (0, 1)]
+        two = [list(batches.shuffled(how, 3, rank, 2)) for rank in (0, 1)]
         joined = [sorted([*a.row.tolist(), *b.row.tolist()]) for a, b in zip(*two, strict=True)]
         assert sorted(i for rows in joined for i in rows) == list(range(64))
 
@@ -64,6 +66,12 @@ def test_rates():
     assert cosine(0) == 1 and cosine(5) == pytest.approx(.5) and cosine(9) > 0
     steps = rates(Training(scheduler="multistep", milestones="3,6", lr_decay=.1))
     assert [round(steps(e), 4) for e in (0, 2, 3, 5, 6)] == [1, 1, .1, .1, .01]
+    again = rates(Training(epochs=100, milestones="10", lr=.1))            # peerannot's cosine: warm restarts, down to 1e-4
+    assert again(0) == again(10) == again(90) == 1 and again(5) == pytest.approx(.5, abs=.001)
+    reference = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(torch.optim.SGD([torch.zeros(1)], lr=.1), 10, eta_min=1e-4)
+    for epoch in range(25):
+        assert .1 * again(epoch) == pytest.approx(reference.get_last_lr()[0])
+        reference.optimizer.step(), reference.step()
     warm = rates(Training(scheduler="constant", warmup=3))
     assert [warm(e) for e in range(5)] == [.25, .5, .75, 1, 1]
     with pytest.raises(BadCall, match="--milestones x"):
@@ -72,23 +80,23 @@ def test_rates():
 
 def test_a_loss_that_is_no_number_stops_with_its_place(folder):
     data = mv.read(folder)
-    with pytest.raises(ManyVoicesError, match=r"epoch \d+, batch \d+: lower --lr"):
+    with pytest.raises(ManyVoicesError, match=r"epoch \d+, batch \d+ of \d+ \(step \d+\): lower --lr"):
         mv.learn(data.items, data.answers, "crowdlayer", lr=1e30, clip=0.0, epochs=5, optimizer="sgd")
-    with pytest.raises(ManyVoicesError, match="the loss became"):      # CoNAL's reward has no lower bound
+    with pytest.raises(ManyVoicesError, match="became"):      # CoNAL's reward has no lower bound
         mv.learn(data.items, data.answers, "conal", scale=1e30, lr=1e6, clip=0.0, optimizer="sgd", epochs=20)
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "adamw", "radam", "sgd"])
 def test_optimisers_leave_the_workers_without_decay(folder, optimizer):
     from manyvoices.nn import lesson
-    from manyvoices.nn.loop import optimizer_of
+    from manyvoices.nn.loop import optimizers_of
     from manyvoices.nn.training import Training
 
     data = mv.read(folder)
     how = Training(optimizer=optimizer, decay=.5)
     made = lesson.Lesson.of(data.items, data.answers, how)
-    model = made.build(mv.methods.learn.crowdlayer.__globals__["CrowdLayer"])
-    groups = optimizer_of(model, how).param_groups
+    model = made.build(importlib.import_module("manyvoices.methods.learn.crowdlayer").CrowdLayer)
+    groups = optimizers_of(model, how)[0].param_groups
     decay = {id(p): g["weight_decay"] for g in groups for p in g["params"]}
     assert decay[id(model.weight)] == 0 and all(decay[id(p)] == .5 for p in model.net.parameters())
 

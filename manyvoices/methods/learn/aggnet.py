@@ -2,9 +2,10 @@
 
     beliefs[i, k]       ~ p(x_i)[k] * product over the answers of confusions[j][k, answer]       E step
     confusions[j, k, l] ~ smoothing + sum of beliefs[i, k] over j's answers l                    M step
-    network             : cross-entropy with the beliefs as soft labels, one epoch between two E steps
+    network             : cross-entropy with the beliefs as soft labels, `rounds` epochs between two E steps
 
-It starts from the vote shares. The worker's tables need no learning rate, so they are right from the first round on.
+It starts from the majority vote. Epochs of the network that leave the cross-entropy with the beliefs higher than it was are
+taken back before the E step, so that none of the steps lowers the (penalised) likelihood; it stands in the metrics.
 
 Family: networks for crowds
 Needs: items, workers
@@ -20,10 +21,10 @@ import torch
 from ...core.answers import Answers
 from ...core.errors import BadCall
 from ...core.items import Items
-from ...nn.beliefs import Said
 from ...nn.lesson import Lesson, cross_entropy, soft_labels
+from ...nn.loop import snapshot
 from ...nn.model import Learned
-from ...nn.nets import Crowd, through
+from ...nn.nets import Crowd
 from ...nn.training import Training
 
 
@@ -34,41 +35,60 @@ class AggNet(Crowd):
         super().__init__(net, workers, classes)
         self.register_buffer("log_tables", torch.full((workers, classes, classes), -float(np.log(classes))))
 
-    def said(self, seen, at, worker):
-        return through(seen.log_probs[at], self.log_tables[worker])
+    def tables(self, seen, at, worker):
+        return self.log_tables[worker]
 
 
-class Loop:
-    """EM around the network: `target` is what it learns from, a row an item."""
+class Rounds:
+    """EM around the epochs of the network. What the loop keeps in check points: beliefs, and what the network says."""
 
-    def __init__(self, lesson: Lesson, model: AggNet, smoothing: float):
-        self.lesson, self.model, self.smoothing = lesson, model, smoothing
-        self.said = Said.about(lesson.votes, lesson.rows, len(lesson.workers), len(lesson.classes))
-        self.target = np.zeros((len(lesson.votes.n), len(lesson.classes)), np.float32)
-        self.keep(self.said.shares())
+    def __init__(self, lesson: Lesson, model: AggNet, smoothing: float, every: int):
+        self.lesson, self.model, self.smoothing, self.every = lesson, model, smoothing, every
+        self.said = lesson.said()
+        self.target = np.zeros((len(lesson.votes.n), len(lesson.classes)), np.float32)  # what the network learns from
+        self.log_p = np.zeros((len(lesson.rows), len(lesson.classes)))
+        self.kept = {"beliefs": torch.from_numpy(self.target), "log_p": torch.from_numpy(self.log_p)}
+        self.keep(self.said.majority())
 
     def keep(self, beliefs: np.ndarray) -> None:
+        """The M step."""
         self.target[self.lesson.rows] = beliefs
         self.model.log_tables.copy_(torch.from_numpy(np.log(self.said.tables(beliefs, self.smoothing))))
 
-    def update(self) -> None:
-        """E step with what the network says now, then the M step."""
+    def network(self) -> np.ndarray:
+        """log p of the training items."""
         self.model.eval()
         with torch.no_grad():
-            prior = [
-                self.model.truth(batch.x).double().cpu().numpy()
-                for batch in self.lesson.batches(self.lesson.rows).in_order()
-            ]
-        beliefs, _ = self.said.beliefs(np.concatenate(prior), self.model.log_tables.double().cpu().numpy())
+            batches = self.lesson.batches(self.lesson.rows).in_order()
+            return np.concatenate([self.model.truth(batch.x).double().cpu().numpy() for batch in batches])
+
+    def missed(self) -> float:
+        """Cross-entropy of what the network says with the beliefs."""
+        return -float((self.target[self.lesson.rows] * self.log_p).sum())
+
+    def before(self, epoch: int) -> None:
+        if epoch == 0:
+            self.log_p[:] = self.network()
+        if epoch % self.every == 0:
+            self.weights = snapshot(self.model)
+
+    def after(self, epoch: int) -> dict[str, float]:
+        if (epoch + 1) % self.every:
+            return {}
+        before = self.missed(), self.log_p.copy()
+        self.log_p[:] = self.network()
+        if taken_back := self.missed() > before[0]:
+            self.model.load_state_dict(self.weights)
+            self.log_p[:] = before[1]
+        log_tables = self.model.log_tables.double().cpu().numpy()
+        beliefs, evidence = self.said.beliefs(self.log_p, log_tables)
         self.keep(beliefs)
+        objective = evidence + self.smoothing * float(log_tables.sum())
+        return {"objective": objective, "cross_entropy": self.missed(), "taken_back": float(taken_back)}
 
 
 def aggnet(
-    items: Items,
-    answers: Answers,
-    *,
-    smoothing: float = 0.01,
-    training: Training = Training(),  # noqa: B008 (frozen)
+    items: Items, answers: Answers, *, smoothing: float = 0.01, rounds: int = 1, training: Training = Training()
 ) -> Learned:
     """Alternate epochs of the network with E and M steps.
 
@@ -76,16 +96,20 @@ def aggnet(
     ----------
     smoothing
         Pseudo-count added to every confusion cell.
+    rounds
+        Epochs of the network between two E steps.
     """
-    if smoothing < 0:
-        raise BadCall(f"aggnet: smoothing is {smoothing}; expected 0 or more")
+    if smoothing < 0 or rounds < 1:
+        raise BadCall(f"aggnet: smoothing {smoothing}, rounds {rounds}; expected 0 or more, and 1 or more")
     lesson = Lesson.of(items, answers, training)
     model = lesson.build(AggNet)
-    em = Loop(lesson, model, smoothing)
-
-    def between(epoch: int) -> None:
-        if epoch:
-            em.update()
-
-    train = lesson.batches(lesson.rows, em.target)
-    return lesson.learn(model, soft_labels, score=cross_entropy, between=between, train=train)
+    em = Rounds(lesson, model, smoothing, rounds)
+    return lesson.learn(
+        model,
+        soft_labels,
+        score=cross_entropy,
+        train=lesson.batches(lesson.rows, em.target),
+        before=em.before,
+        after=em.after,
+        kept=em.kept,
+    )

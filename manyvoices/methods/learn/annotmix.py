@@ -5,7 +5,7 @@
     loss       = - mean over mixed pairs of  z . log q
 
 Mixed items are what the network sees; where the encoder is trained on texts, which cannot be mixed, their features are.
-alpha = 0 mixes nothing.
+A pair costs a pass through the network. alpha = 0 mixes nothing; `mix_only_annotators` mixes answers to the same item only.
 
 Family: networks for crowds
 Needs: items, workers
@@ -16,8 +16,6 @@ Also: annot_mix, AnnotMix
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -27,28 +25,29 @@ from ...core.errors import BadCall
 from ...core.items import Items
 from ...nn.lesson import Lesson, cross_entropy
 from ...nn.model import Learned
-from ...nn.nets import Crowd, Seen, through
+from ...nn.nets import Crowd, Norm, odds, one_hot_layer, pick, through
 from ...nn.training import Training
 
 
 class AnnotMix(Crowd):
-    def __init__(self, net, workers: int, classes: int, alpha: float = 1.0, prior: float = 0.9):
-        super().__init__(net, workers, classes)
-        self.alpha = alpha
-        self.who, self.what = nn.Embedding(workers, 128), nn.Linear(net.width, 128)
-        nn.init.uniform_(
-            self.who.weight, -((workers or 1) ** -0.5), (workers or 1) ** -0.5
-        )  # as a linear layer on one-hot workers
-        self.inner = nn.Sequential(nn.Dropout(0.5), nn.Linear(256, 128), nn.BatchNorm1d(128), nn.ReLU())
-        self.outer = nn.Linear(128, classes * classes)
-        self.outer.bias.data.copy_(torch.eye(classes).flatten() * math.log(prior * max(classes - 1, 1) / (1 - prior)))
+    depends = True
 
-    def log_tables(self, h, who):
+    def __init__(
+        self, net, workers: int, classes: int, alpha: float = 1.0, mix_only_annotators: bool = False, prior: float = 0.9
+    ):
+        super().__init__(net, workers, classes)
+        self.alpha, self.within = alpha, mix_only_annotators
+        self.who, self.what = one_hot_layer(workers, 128), nn.Linear(net.width, 128)
+        self.inner = nn.Sequential(nn.Dropout(0.5), nn.Linear(256, 128), Norm(128), nn.ReLU())
+        self.outer = nn.Linear(128, classes * classes)
+        self.outer.bias.data.copy_(torch.eye(classes).flatten() * odds(prior, classes))
+
+    def confusions(self, h, who):
         both = torch.cat([who, self.what(h.detach())], dim=1)
         return self.outer(self.inner(both)).reshape(-1, self.classes, self.classes).log_softmax(-1)
 
-    def said(self, seen, at, worker):
-        return through(seen.log_probs[at], self.log_tables(seen.h[at], self.who(worker)))
+    def tables(self, seen, at, worker):
+        return self.confusions(pick(seen.h, at), self.who(worker))
 
 
 def mixed(a: torch.Tensor, share: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
@@ -56,19 +55,23 @@ def mixed(a: torch.Tensor, share: torch.Tensor, other: torch.Tensor) -> torch.Te
     return share * a.float() + (1 - share) * a[other].float()
 
 
+def drawn(model, at):
+    """The share of each pair [n], and the pair it is mixed with [n]."""
+    n = len(at)
+    if not (model.training and model.alpha > 0):
+        return torch.ones(n), torch.arange(n)
+    share = torch.distributions.Beta(model.alpha, model.alpha).sample((n,))
+    other = torch.argsort(at.cpu() + torch.rand(n, dtype=torch.float64)) if model.within else torch.randperm(n)
+    return share, other
+
+
 def loss(model, batch):
-    n = len(batch.at)
-    share, other = torch.ones(n, device=batch.at.device), torch.arange(n, device=batch.at.device)
-    if model.training and model.alpha > 0:
-        share = torch.distributions.Beta(model.alpha, model.alpha).sample((n,)).to(batch.at.device)
-        other = torch.randperm(n, device="cpu").to(batch.at.device)
+    share, other = (x.to(batch.at.device) for x in drawn(model, batch.at))
     if isinstance(batch.x, torch.Tensor):
         seen = model(mixed(batch.x[batch.at], share, other))
     else:
-        h = mixed(model.net.body(batch.x)[batch.at], share, other)
-        seen = Seen(h, model.net.head(h))
-    tables = model.log_tables(seen.h, mixed(model.who(batch.worker), share, other))
-    said = through(seen.log_probs, tables)
+        seen = model.net.classify(mixed(model.net.body(batch.x)[batch.at], share, other))
+    said = through(seen.log_probs, model.confusions(seen.h, mixed(model.who(batch.worker), share, other)))
     target = mixed(F.one_hot(batch.label, model.classes), share, other)
     weight = mixed(batch.weight, share, other)
     return -((target * said).sum(-1) * weight).sum(), weight.sum()
@@ -79,8 +82,9 @@ def annotmix(
     answers: Answers,
     *,
     alpha: float = 1.0,
+    mix_only_annotators: bool = False,
     prior: float = 0.9,
-    training: Training = Training(),  # noqa: B008 (frozen)
+    training: Training = Training(),
 ) -> Learned:
     """Learn the network and the workers' net from mixed pairs.
 
@@ -88,10 +92,15 @@ def annotmix(
     ----------
     alpha
         How strongly pairs are mixed; 0 for not at all.
+    mix_only_annotators
+        Mix the answers to an item with one another, and nothing across items.
     prior
         How often workers are right at the start.
     """
     if not 0 < prior < 1:
         raise BadCall(f"annotmix: prior is {prior}; expected a number between 0 and 1")
+    if alpha < 0:
+        raise BadCall(f"annotmix: alpha is {alpha}; expected 0 or more")
     lesson = Lesson.of(items, answers, training)
-    return lesson.learn(lesson.build(AnnotMix, alpha=alpha, prior=prior), loss, score=cross_entropy)
+    model = lesson.build(AnnotMix, alpha=alpha, mix_only_annotators=mix_only_annotators, prior=prior)
+    return lesson.learn(model, loss, score=cross_entropy)

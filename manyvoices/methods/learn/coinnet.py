@@ -14,14 +14,14 @@ Also: COINNet
 
 from __future__ import annotations
 
-import torch
 from torch import nn
 
 from ...core.answers import Answers
 from ...core.items import Items
+from ...nn.devices import all_summed
 from ...nn.lesson import Lesson, cross_entropy, likelihood
 from ...nn.model import Learned
-from ...nn.nets import Crowd, planted, through
+from ...nn.nets import Crowd, pick, planted, spread, volume
 from ...nn.training import Training
 
 TINY = 1e-10
@@ -32,32 +32,27 @@ class CoinNet(Crowd):
         super().__init__(net, workers, classes)
         self.volume, self.sparsity = volume, sparsity
         self.raw = nn.Parameter(planted(classes).log().repeat(workers, 1, 1))  # [W, K, K]
-        self.outlier = nn.Parameter(torch.zeros(pairs, classes))  # [answers, K]
+        self.outlier = nn.Embedding(pairs, classes, sparse=True)  # [answers, K]; a step moves the batch's rows only
+        nn.init.zeros_(self.outlier.weight)
 
-    def said(self, seen, at, worker):
-        return through(seen.log_probs[at], self.raw[worker].log_softmax(-1))
+    def tables(self, seen, at, worker):
+        return pick(self.raw, worker).log_softmax(-1)
 
 
 def loss(model, batch):
     seen = model(batch.x)
-    more = model.outlier[batch.place]
+    more = model.outlier(batch.place)
     more = more - more.mean(-1, keepdim=True)
     q = (model.said(seen, batch.at, batch.worker).exp() + more).clamp(TINY, 1 - TINY)
     total, count = likelihood((q / q.sum(-1, keepdim=True)).log(), batch)
-    items = len(seen.probs)
-    size = q.new_zeros(items).index_add(0, batch.at, more.square().sum(-1))
-    gram = seen.probs.T @ seen.probs / items
-    spread = torch.logdet(gram + 1e-6 * torch.eye(len(gram), device=gram.device))
-    return total + count * (model.sparsity * (size + TINY).pow(0.2).mean() - model.volume * spread), count
+    size = q.new_zeros(len(seen.h)).index_add(0, batch.at, more.square().sum(-1))
+    gram, items = spread(seen.probs)
+    sparse = all_summed((size + TINY).pow(0.2).sum()) / items
+    return total + count * (model.sparsity * sparse - model.volume * volume(gram / items)), count
 
 
 def coinnet(
-    items: Items,
-    answers: Answers,
-    *,
-    volume: float = 0.01,
-    sparsity: float = 0.01,
-    training: Training = Training(),  # noqa: B008 (frozen)
+    items: Items, answers: Answers, *, volume: float = 0.01, sparsity: float = 0.01, training: Training = Training()
 ) -> Learned:
     """Learn the network, everybody's confusions and the outliers together.
 

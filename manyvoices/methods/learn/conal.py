@@ -5,8 +5,10 @@
     answer j ~ softmax(share * p @ common + (1 - share) * p @ own[j])
     loss     = cross-entropy - scale * sum over workers of |own[j] - common|
 
-Row = truth. The matrices are free numbers that start at 2 on the diagonal. The last term is subtracted: it rewards workers
-who differ from the common confusion, and has no lower bound, so a large scale diverges. Summed over the batch's workers.
+Row = truth: p stands before the matrices, where the paper writes the transpose. They are free numbers that start at 2 on the
+diagonal. v(x) = V2 V1 x of what the encoder says, without a non-linearity. The last term is subtracted: it rewards workers
+who differ from the common confusion, and has no lower bound, so a large scale diverges. It is summed over the batch's workers:
+those who did not answer in it stay where they are.
 
 Family: networks for crowds
 Needs: items, workers
@@ -24,35 +26,47 @@ from ...core.answers import Answers
 from ...core.items import Items
 from ...nn.lesson import Lesson, cross_entropy
 from ...nn.model import Learned
-from ...nn.nets import Crowd
+from ...nn.nets import Crowd, one_hot_layer, pick
 from ...nn.training import Training
 
 
 class CoNAL(Crowd):
-    def __init__(self, net, workers: int, classes: int, scale: float = 1e-5, dim: int = 20):
+    depends = True
+
+    def __init__(
+        self, net, workers: int, classes: int, scale: float = 1e-5, dim: int = 20, compat_double_softmax: bool = False
+    ):
         super().__init__(net, workers, classes)
-        self.scale = scale
+        self.scale, self.doubled = scale, compat_double_softmax
         self.common = nn.Parameter(2 * torch.eye(classes))  # [K, K]
         self.own = nn.Parameter(2 * torch.eye(classes).repeat(workers, 1, 1))  # [W, K, K]
-        self.who = nn.Embedding(workers, dim)
+        self.who = one_hot_layer(workers, dim)
         self.what = nn.Sequential(nn.Linear(net.width, 128), nn.Linear(128, dim))
 
+    def forward(self, x):
+        seen = self.net(x)
+        return seen.doubled() if self.doubled else seen
+
     def share(self, seen, at, worker):
-        """[n] how much of an answer's error is the common one."""
+        """[n, 1] how much of an answer's error is the common one."""
         u, v = F.normalize(self.who(worker), dim=-1), F.normalize(self.what(seen.h), dim=-1)
-        return torch.sigmoid((u * v[at]).sum(-1))
+        return torch.sigmoid((u * pick(v, at)).sum(-1, keepdim=True))
 
     def said(self, seen, at, worker):
-        share, p = self.share(seen, at, worker)[:, None], seen.probs
-        own = torch.einsum("nk,nkl->nl", p[at], self.own[worker])
-        return (share * (p @ self.common)[at] + (1 - share) * own).log_softmax(-1)
+        share, p = self.share(seen, at, worker), seen.probs
+        own = (pick(p, at)[:, None] @ pick(self.own, worker))[:, 0]
+        return (share * pick(p @ self.common, at) + (1 - share) * own).log_softmax(-1)
+
+    def tables(self, seen, at, worker):
+        share = self.share(seen, at, worker)[:, :, None]
+        return (share * self.common + (1 - share) * pick(self.own, worker)).log_softmax(-1)
 
 
 def loss(model, batch):
     total, count = cross_entropy(model, batch)
     if not model.scale:
         return total, count
-    apart = (model.own[batch.worker.unique()] - model.common).flatten(1)
+    apart = (pick(model.own, batch.crowd) - model.common).flatten(1)
     return total - model.scale * apart.norm(dim=1).sum() * count, count
 
 
@@ -62,7 +76,8 @@ def conal(
     *,
     scale: float = 1e-5,
     dim: int = 20,
-    training: Training = Training(),  # noqa: B008 (frozen)
+    compat_double_softmax: bool = False,
+    training: Training = Training(),
 ) -> Learned:
     """Learn the network, the common confusion and everybody's own together.
 
@@ -72,6 +87,9 @@ def conal(
         Weight of the reward for workers who differ from the common confusion; 0 for none.
     dim
         Length of the vectors that decide whose confusion it is.
+    compat_double_softmax
+        Put a second softmax over the network's probabilities, as some older code does.
     """
     lesson = Lesson.of(items, answers, training)
-    return lesson.learn(lesson.build(CoNAL, scale=scale, dim=dim), loss, score=cross_entropy)
+    model = lesson.build(CoNAL, scale=scale, dim=dim, compat_double_softmax=compat_double_softmax)
+    return lesson.learn(model, loss, score=cross_entropy)

@@ -7,12 +7,13 @@
     loss           = balance * cross-entropy with softened labels
                      + (1 - balance) * cross-entropy of the reliability with "the network agrees with the answer"
 
-For the first `warm` epochs the balance is 1: the network's own opinion is worth nothing yet.
+The features h(x) are not trained through the difficulty. For the first `warm` epochs the balance is 1: the network's own
+opinion is worth nothing yet. How far a worker can be trusted with an item is the reliability.
 
 Family: networks for crowds
 Needs: items, workers
 Reference: Cao et al. (2023), Learning from crowds with annotation reliability, SIGIR.
-Also: CrowdAR; balance=lambda
+Also: CrowdAR; balance=lambda; detach_reliability=detach; warm=warmup_epochs
 """
 
 from __future__ import annotations
@@ -25,37 +26,48 @@ from ...core.answers import Answers
 from ...core.items import Items
 from ...nn.lesson import Lesson, cross_entropy
 from ...nn.model import Learned
-from ...nn.nets import Crowd
+from ...nn.nets import Crowd, pick
 from ...nn.training import Training
 
 
 class CrowdAR(Crowd):
-    def __init__(self, net, workers: int, classes: int, balance: float = 0.9, detach: bool = False):
+    def __init__(
+        self, net, workers: int, classes: int, balance: float = 0.9, detach_reliability: bool = False, warm: int = 0
+    ):
         super().__init__(net, workers, classes)
-        self.balance, self.detach, self.warm = balance, detach, False
+        self.balance, self.detached, self.warm = balance, detach_reliability, warm
         self.weight = nn.Parameter(torch.eye(classes).repeat(workers, 1, 1))  # [W, K, K]
-        self.expertise = nn.Parameter(nn.init.xavier_normal_(torch.empty(max(workers, 1), classes)))
+        self.expertise = nn.Parameter(nn.init.xavier_normal_(torch.empty(workers, classes)))
         self.difficulty = nn.Sequential(nn.Linear(net.width, 128), nn.Sigmoid(), nn.Linear(128, classes), nn.Sigmoid())
         self.judge = nn.Linear(classes, 1)
         self.judge.weight.data.abs_()
 
-    def said(self, seen, at, worker):
-        return torch.einsum("nk,nkl->nl", seen.probs[at], self.weight[worker]).log_softmax(-1)
+    def after_step(self):
+        self.judge.weight.data.clamp_(min=0)
 
-    def doubt(self, seen, at, worker):
+    def said(self, seen, at, worker):
+        return (pick(seen.probs, at)[:, None] @ pick(self.weight, worker))[:, 0].log_softmax(-1)
+
+    def tables(self, seen, at, worker):
+        return pick(self.weight, worker).log_softmax(-1)
+
+    def odds(self, seen, at, worker):
         """Log-odds that an answer is reliable: [n]."""
-        gap = self.expertise[worker].sigmoid() - self.difficulty(seen.h.detach())[at]
-        return self.judge(gap * seen.probs[at])[:, 0]
+        gap = pick(self.expertise, worker).sigmoid() - pick(self.difficulty(seen.h.detach()), at)
+        return self.judge(gap * pick(seen.probs, at))[:, 0]
+
+    def right(self, seen, at, worker):
+        return self.odds(seen, at, worker).sigmoid()
 
 
 def loss(model, batch):
     seen = model(batch.x)
-    odds = model.doubt(seen, batch.at, batch.worker)
-    reliable = (odds.detach() if model.detach else odds).sigmoid()[:, None]
+    odds = model.odds(seen, batch.at, batch.worker)
+    reliable = (odds.detach() if model.detached else odds).sigmoid()[:, None]
     soft = reliable * F.one_hot(batch.label, model.classes) + (1 - reliable) / model.classes
     missed = -(soft * model.said(seen, batch.at, batch.worker)).sum(-1)
-    balance = 1.0 if model.warm else model.balance
-    agrees = (seen.logits.argmax(-1)[batch.at] == batch.label).float()
+    balance = 1.0 if model.epoch < model.warm else model.balance
+    agrees = (seen.logits.argmax(-1)[batch.at] == batch.label).to(odds)
     judged = F.binary_cross_entropy_with_logits(odds, agrees, reduction="none")
     return ((balance * missed + (1 - balance) * judged) * batch.weight).sum(), batch.weight.sum()
 
@@ -65,9 +77,9 @@ def crowdar(
     answers: Answers,
     *,
     balance: float = 0.9,
-    detach: bool = False,
+    detach_reliability: bool = False,
     warm: int = 5,
-    training: Training = Training(),  # noqa: B008 (frozen)
+    training: Training = Training(),
 ) -> Learned:
     """Learn the network, everybody's layer, expertise and the items' difficulty together.
 
@@ -75,18 +87,11 @@ def crowdar(
     ----------
     balance
         Weight of the labels against that of the reliability.
-    detach
+    detach_reliability
         Do not let the first term change the reliability.
     warm
         Epochs with the labels alone.
     """
     lesson = Lesson.of(items, answers, training)
-    model = lesson.build(CrowdAR, balance=balance, detach=detach)
-
-    def between(epoch: int) -> None:
-        model.warm = epoch < warm
-
-    def after_step() -> None:
-        model.judge.weight.data.clamp_(min=0)
-
-    return lesson.learn(model, loss, score=cross_entropy, between=between, after_step=after_step)
+    model = lesson.build(CrowdAR, balance=balance, detach_reliability=detach_reliability, warm=warm)
+    return lesson.learn(model, loss, score=cross_entropy)

@@ -7,8 +7,9 @@
     answer j ~ softmax(v[j] * p + b[j])   vector+bias
     answer j ~ softmax(s[j] * p)          scalar
 
-Row = truth, column = answer; the paper writes the transpose. The weights are free numbers that start at the identity,
-so a row is no distribution: its softmax is what the worker says when the truth is sure.
+Row = truth, column = answer, so the row vector p stands before the matrix; the paper writes W'[j] softmax(f), the transpose.
+The weights are free numbers that start at the identity, so a row is no distribution: its softmax is what the worker says
+when the truth is sure, and that is what is shown as the worker's confusions.
 
 Family: networks for crowds
 Needs: items, workers
@@ -27,31 +28,41 @@ from ...core.answers import Answers
 from ...core.items import Items
 from ...nn.lesson import Lesson, cross_entropy
 from ...nn.model import Learned
-from ...nn.nets import Crowd
+from ...nn.nets import Crowd, pick
 from ...nn.training import Training
 
 
 class CrowdLayer(Crowd):
-    def __init__(self, net, workers: int, classes: int, form: str = "matrix"):
+    def __init__(self, net, workers: int, classes: int, form: str = "matrix", compat_double_softmax: bool = False):
         super().__init__(net, workers, classes)
-        shape = {"matrix": (workers, classes, classes), "scalar": (workers, 1)}.get(form, (workers, classes))
-        self.form = form
+        self.form, self.doubled = form, compat_double_softmax
         if form == "matrix":
             self.weight = nn.Parameter(torch.eye(classes).repeat(workers, 1, 1))  # [W, K, K]
         elif form != "bias":
-            self.weight = nn.Parameter(torch.ones(shape))
+            self.weight = nn.Parameter(torch.ones(workers, 1 if form == "scalar" else classes))
         if form in ("bias", "vector+bias"):
             self.bias = nn.Parameter(torch.zeros(workers, classes))
 
-    def said(self, seen, at, worker):
-        h = seen.probs[at]
+    def forward(self, x):
+        seen = self.net(x)
+        return seen.doubled() if self.doubled else seen
+
+    def layer(self, p, worker):
+        """Log-probabilities of answers [n, m, K], from class probabilities [n, m, K]."""
         if self.form == "matrix":
-            h = torch.einsum("nk,nkl->nl", h, self.weight[worker])
+            p = p @ pick(self.weight, worker)
         elif self.form != "bias":
-            h = h * self.weight[worker]
+            p = p * pick(self.weight, worker)[:, None]
         if self.form in ("bias", "vector+bias"):
-            h = h + self.bias[worker]
-        return h.log_softmax(-1)
+            p = p + pick(self.bias, worker)[:, None]
+        return p.log_softmax(-1)
+
+    def said(self, seen, at, worker):
+        return self.layer(pick(seen.probs, at)[:, None], worker)[:, 0]
+
+    def tables(self, seen, at, worker):
+        sure = torch.eye(self.classes, device=worker.device)
+        return self.layer(sure.expand(len(worker), -1, -1), worker)
 
 
 def crowdlayer(
@@ -59,7 +70,8 @@ def crowdlayer(
     answers: Answers,
     *,
     form: Literal["matrix", "vector", "bias", "vector+bias", "scalar"] = "matrix",
-    training: Training = Training(),  # noqa: B008 (frozen)
+    compat_double_softmax: bool = False,
+    training: Training = Training(),
 ) -> Learned:
     """Learn the network and everybody's layer together from the raw answers.
 
@@ -67,6 +79,9 @@ def crowdlayer(
     ----------
     form
         What a worker's layer is.
+    compat_double_softmax
+        Put a second softmax over the network's probabilities, as some older code does.
     """
     lesson = Lesson.of(items, answers, training)
-    return lesson.learn(lesson.build(CrowdLayer, form=form), cross_entropy)
+    model = lesson.build(CrowdLayer, form=form, compat_double_softmax=compat_double_softmax)
+    return lesson.learn(model, cross_entropy)

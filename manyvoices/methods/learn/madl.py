@@ -1,12 +1,14 @@
 """MaDL: the confusions of a worker depend on the item; workers who are alike share the weight of one.
 
     p            = softmax(f(x))
-    confusions   = softmax(net(embedding of the worker, features of the item))    [K, K], K diagonals, or one
+    confusions   = softmax(net(a[j], b(x), o(a[j] b(x)')))       [K, K], K diagonals, or one
+    a, b, o      = 16 numbers each: of the worker, of the item's features h(x), of the products of the two
     answer j     ~ p @ confusions
     loss         = mean over answers of weight[j] * cross-entropy - log Gamma(gamma; 1.25, 0.25)
-    weight[j]    ~ 1 / sum over the batch's workers of exp(-gamma |embedding[j] - embedding[i]|^2),  mean 1
+    weight[j]    ~ 1 / sum over workers i of exp(-gamma |a[j] - a[i]|^2),  mean 1
 
-Ten colluding workers are one opinion: the weights see to it. The item's features are not trained through the worker's net.
+Ten colluding workers are one opinion: the weights see to it. Beyond 256 workers the sum runs over 256 evenly chosen ones.
+Neither features nor embeddings are trained through the weights, nor features through the workers' net.
 
 Family: networks for crowds
 Needs: items, workers
@@ -19,6 +21,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -27,52 +30,64 @@ from ...core.errors import BadCall
 from ...core.items import Items
 from ...nn.lesson import Lesson, cross_entropy, likelihood
 from ...nn.model import Learned
-from ...nn.nets import Crowd, through
+from ...nn.nets import Crowd, Norm, odds, one_hot_layer, pick
 from ...nn.training import Training
 
 ALPHA, BETA = 1.25, 0.25
+SOME = 256  # workers among whom alike ones are looked for
+D = 16  # numbers for each worker and item
 
 
 class MaDL(Crowd):
+    depends = True
+    others: torch.Tensor
+
     def __init__(
-        self, net, workers: int, classes: int, confusion: str = "full", prior: float = 0.8, alike: bool = True
+        self,
+        net,
+        workers: int,
+        classes: int,
+        confusion: str = "full",
+        prior: float = 0.8,
+        per_item: bool = True,
+        outer: bool = True,
+        alike: bool = True,
     ):
         super().__init__(net, workers, classes)
-        self.confusion, self.alike = confusion, alike
-        self.who, self.what = nn.Embedding(workers, 16), nn.Linear(net.width, 16)
-        nn.init.uniform_(
-            self.who.weight, -((workers or 1) ** -0.5), (workers or 1) ** -0.5
-        )  # as a linear layer on one-hot workers
-        self.inner = nn.Sequential(
-            nn.Linear(16 * 16 + 32, 128), nn.BatchNorm1d(128), nn.ReLU(), nn.Linear(128, 16), nn.BatchNorm1d(16)
-        )
-        out = {"full": classes * classes, "diagonal": classes, "isotropic": 1}[confusion]
-        self.outer = nn.Linear(16, out)
-        start = torch.eye(classes).flatten() * math.log(prior * max(classes - 1, 1) / (1 - prior))
-        self.outer.bias.data.copy_(start if confusion == "full" else torch.full((out,), -math.log(1 / prior - 1)))
-        self.gamma = nn.Parameter(torch.tensor((ALPHA - 1) / BETA))
+        self.confusion, self.depends, self.alike = confusion, per_item, alike
+        self.who, self.what = one_hot_layer(workers, D), nn.Linear(net.width, D) if per_item else None
+        self.both = nn.Linear(D * D, D) if per_item and outer else None
+        width = D * (1 + (self.what is not None) + (self.both is not None))
+        self.inner = nn.Sequential(nn.Linear(width, 128), Norm(128), nn.ReLU(), nn.Linear(128, D), Norm(D))
+        self.last = nn.Linear(D, {"full": classes * classes, "diagonal": classes, "isotropic": 1}[confusion])
+        full = torch.eye(classes).flatten() * odds(prior, classes)
+        self.last.bias.data.copy_(full if confusion == "full" else torch.tensor(odds(prior, 2)))
+        self.gamma = nn.Parameter(torch.tensor((ALPHA - 1) / BETA), requires_grad=alike)
+        some = np.unique(np.linspace(0, max(workers - 1, 0), min(SOME, max(workers, 1))).round()).astype(int)
+        self.register_buffer("others", torch.from_numpy(some), persistent=False)
 
-    def log_tables(self, seen, at, worker):
-        """[n, K, K]."""
-        who, what = self.who(worker), self.what(seen.h.detach())[at]
-        both = (who[:, :, None] * what[:, None, :]).flatten(1)
-        logits = self.outer((self.inner(torch.cat([who, what, both], dim=1)) + who).relu())
+    def tables(self, seen, at, worker):
+        who = self.who(worker)
+        parts = [who]
+        if self.what is not None:
+            parts.append(pick(self.what(seen.h.detach()), at))
+        if self.both is not None:
+            parts.append(self.both((who[:, :, None] * parts[1][:, None, :]).flatten(1)))
+        logits = self.last((self.inner(torch.cat(parts, dim=1)) + who).relu())
         if self.confusion == "full":
             return logits.reshape(-1, self.classes, self.classes).log_softmax(-1)
-        tables = logits.new_full((len(logits), self.classes, self.classes), -math.log(max(self.classes - 1, 1)))
+        wrong = logits.new_full((len(logits), self.classes, self.classes), -math.log(max(self.classes - 1, 1)))
         eye = torch.eye(self.classes, dtype=torch.bool, device=logits.device)
-        return torch.where(eye, logits.expand(-1, self.classes)[:, :, None], tables).log_softmax(-1)
-
-    def said(self, seen, at, worker):
-        return through(seen.log_probs[at], self.log_tables(seen, at, worker))
+        return torch.where(eye, logits.expand(-1, self.classes)[:, :, None], wrong).log_softmax(-1)
 
     def weights(self, worker):
-        """[n] of answers, by how many of the batch's workers are like theirs."""
-        some, which = worker.unique(return_inverse=True)
-        x = self.who(some).detach()
-        alike = torch.exp(-self.gamma.clamp_min(1e-3) * torch.cdist(x, x).square()).sum(1)
-        weight = 1 / alike
-        return (weight / weight.mean())[which]
+        """[n] of answers, by how many workers are like theirs."""
+        gamma, others = self.gamma.clamp_min(1e-3), self.who(self.others).detach()
+
+        def single(x):
+            return 1 / torch.exp(-gamma * torch.cdist(x, others).square()).mean(dim=1)
+
+        return single(self.who(worker).detach()) / single(others).mean()
 
 
 def loss(model, batch):
@@ -91,8 +106,10 @@ def madl(
     *,
     confusion: Literal["full", "diagonal", "isotropic"] = "full",
     prior: float = 0.8,
+    per_item: bool = True,
+    outer: bool = True,
     alike: bool = True,
-    training: Training = Training(),  # noqa: B008 (frozen)
+    training: Training = Training(),
 ) -> Learned:
     """Learn the network and the workers' net together.
 
@@ -102,10 +119,15 @@ def madl(
         What may differ: full confusions, their diagonals, or one number.
     prior
         How often workers are right at the start.
+    per_item
+        Let confusions depend on the item.
+    outer
+        Give the workers' net products of worker and item too.
     alike
         Weigh answers by how many workers are alike.
     """
     if not 0 < prior < 1:
         raise BadCall(f"madl: prior is {prior}; expected a number between 0 and 1")
     lesson = Lesson.of(items, answers, training)
-    return lesson.learn(lesson.build(MaDL, confusion=confusion, prior=prior, alike=alike), loss, score=cross_entropy)
+    model = lesson.build(MaDL, confusion=confusion, prior=prior, per_item=per_item, outer=outer, alike=alike)
+    return lesson.learn(model, loss, score=cross_entropy)

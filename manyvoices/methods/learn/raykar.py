@@ -3,11 +3,12 @@
     p(x)                = softmax(weights @ (1, x))
     beliefs[i, k]       ~ p(x_i)[k] * product over the answers of confusions[j][k, answer]       E step
     confusions[j, k, l] ~ smoothing + sum of beliefs[i, k] over j's answers l                    M step
-    weights             = logistic regression on the beliefs, with a ridge on all but the intercept
+    weights             = logistic regression on the beliefs by Newton's method, with a ridge on all but the intercept
 
 Dawid-Skene whose prior is a logistic regression; with two classes the confusions are sensitivity and specificity with
-Beta(1 + smoothing, 1 + smoothing) priors. No step lowers the penalised likelihood. For columns of numbers and other
-features that are given or frozen; of the options of training only the encoder and the seed (for splits) have a meaning.
+Beta(1 + smoothing, 1 + smoothing) priors, and the two rows of weights mirror each other: their difference is the usual one,
+under half the ridge times its square. No step lowers the penalised likelihood. For columns of numbers and other features that
+are given or frozen; of the options of training only the encoder, the class weights and the seed (for splits) have a meaning.
 
 Family: networks for crowds
 Needs: items, workers
@@ -17,6 +18,7 @@ Also: Raykar; rounds=max_iter
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 import numpy as np
@@ -26,12 +28,13 @@ from ...core.answers import Answers
 from ...core.errors import BadCall
 from ...core.items import Items
 from ...kernels.em import tell
-from ...nn.beliefs import Said
 from ...nn.lesson import Lesson
 from ...nn.loop import Run
 from ...nn.model import Learned
-from ...nn.nets import Crowd, through
+from ...nn.nets import Crowd
 from ...nn.training import Training
+
+log = logging.getLogger("manyvoices")
 
 
 class Raykar(Crowd):
@@ -41,8 +44,8 @@ class Raykar(Crowd):
         super().__init__(net, workers, classes)
         self.register_buffer("log_tables", torch.zeros(workers, classes, classes))
 
-    def said(self, seen, at, worker):
-        return through(seen.log_probs[at], self.log_tables[worker])
+    def tables(self, seen, at, worker):
+        return self.log_tables[worker]
 
 
 def log_softmax(x: np.ndarray) -> np.ndarray:
@@ -50,15 +53,52 @@ def log_softmax(x: np.ndarray) -> np.ndarray:
     return x - np.log(np.exp(x).sum(axis=1, keepdims=True))
 
 
-def penalised(flat: np.ndarray, x: np.ndarray, beliefs: np.ndarray, ridge: float) -> tuple[float, np.ndarray]:
-    """Cross-entropy with the beliefs plus the ridge, and its gradient. Two rows that mirror each other are the usual
-    logistic regression with half the sum of squares."""
-    weights = flat.reshape(beliefs.shape[1], -1)
+def penalised(weights: np.ndarray, x: np.ndarray, beliefs: np.ndarray, ridge: float) -> tuple[float, np.ndarray]:
+    """Cross-entropy with the beliefs plus the ridge, and its gradient [K, 1 + D]."""
     log_p = log_softmax(x @ weights.T)
-    held = weights.copy()
-    held[:, 0] = 0
+    held = np.concatenate([np.zeros((len(weights), 1)), weights[:, 1:]], axis=1)
     slope = (np.exp(log_p) * beliefs.sum(axis=1, keepdims=True) - beliefs).T @ x + 2 * ridge * held
-    return float(-(beliefs * log_p).sum() + ridge * (held**2).sum()), slope.ravel()
+    return float(-(beliefs * log_p).sum() + ridge * (held**2).sum()), slope
+
+
+def direction(weights: np.ndarray, x: np.ndarray, slope: np.ndarray, ridge: float, most: int = 200) -> np.ndarray:
+    """Newton's: where the quadratic that touches the objective is least, by conjugate gradients."""
+    p = np.exp(log_softmax(x @ weights.T))
+    step, left = np.zeros_like(slope), -slope
+    towards, size = left, float((left**2).sum())
+    first = size
+    for _ in range(most):
+        if size <= 1e-20 * first:
+            break
+        along = p * (x @ towards.T)
+        bend = (along - p * along.sum(axis=1, keepdims=True)).T @ x
+        bend[:, 1:] += 2 * ridge * towards[:, 1:]
+        curved = float((towards * bend).sum())
+        if curved <= 0:
+            break
+        step = step + size / curved * towards
+        left = left - size / curved * bend
+        size, last = float((left**2).sum()), size
+        towards = left + size / last * towards
+    return step
+
+
+def regression(weights: np.ndarray, x: np.ndarray, beliefs: np.ndarray, ridge: float, most: int = 20) -> np.ndarray:
+    """Newton's method from these weights [K, 1 + D]; a step is halved until it leads lower."""
+    value, slope = penalised(weights, x, beliefs, ridge)
+    for _ in range(most):
+        step = direction(weights, x, slope, ridge)
+        for _ in range(30):
+            found = penalised(weights + step, x, beliefs, ridge)
+            if found[0] < value:
+                break
+            step = step / 2
+        else:
+            break
+        gain, (value, slope), weights = value - found[0], found, weights + step
+        if gain <= 1e-10 * len(x):
+            break
+    return weights
 
 
 def features(lesson: Lesson) -> np.ndarray:
@@ -79,7 +119,7 @@ def raykar(
     tol: float = 1e-6,
     ridge: float = 1.0,
     smoothing: float = 1.0,
-    training: Training = Training(),  # noqa: B008 (frozen)
+    training: Training = Training(),
 ) -> Learned:
     """Start from the vote shares, then alternate.
 
@@ -94,23 +134,23 @@ def raykar(
     smoothing
         Pseudo-count added to every confusion cell.
     """
-    from scipy.optimize import minimize
-
     if rounds < 1 or ridge < 0 or smoothing < 0:
         raise BadCall(
             f"raykar: rounds {rounds}, ridge {ridge}, smoothing {smoothing}; expected 1 or more, and 0 or more"
         )
     if training.finetune:
         raise BadCall("raykar: --finetune has nothing to train, for the regression takes features as they are")
-    lesson = Lesson.of(items, answers, replace(training, hidden=0, dropout=0.0))
-    model = lesson.build(Raykar)
-    said = Said.about(lesson.votes, lesson.rows, len(lesson.workers), len(lesson.classes))
+    if training.ordered not in ("auto", "none"):
+        raise BadCall(f"--ordered {training.ordered}: raykar learns classes without an order; leave it out")
+    lesson = Lesson.of(items, answers, replace(training, hidden=0, dropout=0.0, ordered="none"))
+    if lesson.encoded.about["trained"]:
+        raise BadCall(f"raykar: the encoder {lesson.encoded.about['name']} must be trained; take a frozen one")
+    model, said = lesson.build(Raykar), lesson.said()
     x, beliefs = features(lesson), said.shares()
-    flat, run, last = np.zeros(said.classes * x.shape[1]), Run(), -np.inf
+    weights, run, last = np.zeros((said.classes, x.shape[1])), Run(), -np.inf
     for count in range(1, rounds + 1):
         tables = said.tables(beliefs, smoothing)
-        flat = minimize(penalised, flat, (x, beliefs, ridge), "L-BFGS-B", jac=True, options={"maxiter": 50}).x
-        weights = flat.reshape(said.classes, -1)
+        weights = regression(weights, x, beliefs, ridge)
         beliefs, evidence = said.beliefs(log_softmax(x @ weights.T), np.log(tables))
         value = evidence - ridge * float((weights[:, 1:] ** 2).sum()) + smoothing * float(np.log(tables).sum())
         run.metrics.append({"epoch": count, "objective": value})
@@ -119,8 +159,8 @@ def raykar(
         if value - last < tol * len(x):
             break
         last = value
-    last_layer = model.net.head[-1]
-    last_layer.weight.data.copy_(torch.from_numpy(weights[:, 1:]))
-    last_layer.bias.data.copy_(torch.from_numpy(weights[:, 0]))
-    model.log_tables.copy_(torch.from_numpy(np.log(tables)))
+    else:
+        log.info("raykar: not converged after %d rounds; raise --rounds", rounds)
+    state = {"net.head.1.weight": weights[:, 1:], "net.head.1.bias": weights[:, 0], "log_tables": np.log(tables)}
+    model.load_state_dict(model.state_dict() | {name: torch.from_numpy(part) for name, part in state.items()})
     return lesson.learned(model, run)

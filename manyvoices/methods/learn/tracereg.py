@@ -4,6 +4,9 @@
     answer j      ~ softmax(f(x)) @ confusions[j]
     loss          = cross-entropy + scale * mean over the batch's workers of trace(confusions[j])
 
+The cross-entropy is the mean over answers (`ce_reduction` pair) or, as in the paper, the sum over an item's answers and the
+mean over items (image), which is stronger by the answers an item has.
+
 The trace is made small: among all ways to explain the answers, the one with the least reliable workers leaves the network
 nearest to the truth, provided the workers are right more often than not on average. For the first `warm` epochs there is
 no penalty: before the network knows anything it would only teach the workers to be wrong.
@@ -11,7 +14,7 @@ no penalty: before the network knows anything it would only teach the workers to
 Family: networks for crowds
 Needs: items, workers
 Reference: Tanno et al. (2019), Learning from noisy labels by regularized estimation of annotator confusion, CVPR.
-Also: trace_regularised, tanno; scale=lambda
+Also: trace_regularised, TraceReg, tanno; scale=lambda; warm=warmup_epochs
 """
 
 from __future__ import annotations
@@ -27,32 +30,45 @@ from ...core.answers import Answers
 from ...core.items import Items
 from ...nn.lesson import Lesson, cross_entropy
 from ...nn.model import Learned
-from ...nn.nets import Crowd, through
+from ...nn.nets import Crowd, pick
 from ...nn.training import Training
 
 log = logging.getLogger("manyvoices")
 
 
 class TraceReg(Crowd):
-    def __init__(self, net, workers: int, classes: int, scale: float = 0.01, link: str = "softplus"):
+    def __init__(
+        self,
+        net,
+        workers: int,
+        classes: int,
+        scale: float = 0.01,
+        link: str = "softplus",
+        ce_reduction: str = "pair",
+        warm: int = 0,
+    ):
         super().__init__(net, workers, classes)
-        self.scale, self.link, self.penalised = scale, link, True
+        self.scale, self.link, self.reduction, self.warm = scale, link, ce_reduction, warm
         self.raw = nn.Parameter((6 * torch.eye(classes) - 5).repeat(workers, 1, 1))  # [W, K, K]
 
-    def log_tables(self, worker):
-        raw = self.raw[worker]
-        return F.softplus(raw).log().log_softmax(-1) if self.link == "softplus" else raw.log_softmax(-1)
+    def tables(self, seen, at, worker):
+        raw = pick(self.raw, worker)
+        return (log_softplus(raw) if self.link == "softplus" else raw).log_softmax(-1)
 
-    def said(self, seen, at, worker):
-        return through(seen.log_probs[at], self.log_tables(worker))
+
+def log_softplus(x):
+    """Of numbers far below 0, where softplus is nearly exp, the number itself."""
+    return torch.where(x < -15, x, F.softplus(x.clamp_min(-15)).log())
 
 
 def loss(model, batch):
     total, count = cross_entropy(model, batch)
-    if not (model.scale and model.penalised):
+    if model.reduction == "image":
+        count = torch.full_like(count, len(batch.row))
+    if not model.scale or model.epoch < model.warm:
         return total, count
-    tables = model.log_tables(batch.worker.unique()).exp()
-    return total + model.scale * tables.diagonal(dim1=1, dim2=2).sum(-1).mean() * count, count
+    traces = model.tables(None, None, batch.crowd).exp().diagonal(dim1=1, dim2=2).sum(-1)
+    return total + model.scale * traces.mean() * count, count
 
 
 def tracereg(
@@ -61,8 +77,9 @@ def tracereg(
     *,
     scale: float = 0.01,
     link: Literal["softplus", "softmax"] = "softplus",
+    ce_reduction: Literal["pair", "image"] = "pair",
     warm: int = 5,
-    training: Training = Training(),  # noqa: B008 (frozen)
+    training: Training = Training(),
 ) -> Learned:
     """Learn the network and everybody's confusions together.
 
@@ -72,18 +89,16 @@ def tracereg(
         Weight of the penalty.
     link
         How free numbers become a row of probabilities.
+    ce_reduction
+        Mean over answers (pair) or over items (image).
     warm
         Epochs without the penalty.
     """
     lesson = Lesson.of(items, answers, training)
-    model = lesson.build(TraceReg, scale=scale, link=link)
-
-    def between(epoch: int) -> None:
-        model.penalised = epoch >= warm
-
-    found = lesson.learn(model, loss, score=cross_entropy, between=between)
+    model = lesson.build(TraceReg, scale=scale, link=link, ce_reduction=ce_reduction, warm=warm)
+    found = lesson.learn(model, loss, score=cross_entropy)
     with torch.no_grad():
-        diagonal = model.log_tables(torch.arange(model.workers, device=model.raw.device)).exp().diagonal(dim1=1, dim2=2)
+        diagonal = model.tables(None, None, torch.arange(model.workers).to(model.raw.device)).exp().diagonal(0, 1, 2)
     if model.workers and float(diagonal.mean()) < 1 / model.classes:
         log.info("tracereg: workers are right less often than chance on average: classes may be swapped; lower --scale")
     return found

@@ -5,7 +5,8 @@
     A: answers ~ softmax over all rows of (V @ softmax(f(x)))
     loss       = - mean over items of  sum over its answers of log P(answer) / number of answers
 
-What a worker says is the worker's block, scaled to one. With sparse labels the union also models who answers; `target`
+V has a row for each answer and a column for each true class (the transpose of the usual confusions). What a worker says is
+the worker's block, scaled to one. With sparse labels the union also models who answers; `target`
 counts gives every answer the same weight instead of every item. A costs memory by workers times batch, B does not.
 
 Family: networks for crowds
@@ -17,6 +18,7 @@ Also: UnionNetA[variant=a], UnionNetB[variant=b]
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import torch
@@ -26,7 +28,7 @@ from ...core.answers import Answers
 from ...core.items import Items
 from ...nn.lesson import Lesson, cross_entropy
 from ...nn.model import Learned
-from ...nn.nets import Crowd, planted
+from ...nn.nets import Crowd, pick, planted
 from ...nn.training import Training
 
 
@@ -36,24 +38,26 @@ class UnionNet(Crowd):
     ):
         super().__init__(net, workers, classes)
         self.variant, self.target = variant, target
-        tiny = 1e-5
-        eye = torch.eye(classes) * (1 - tiny) + (1 - torch.eye(classes)) * tiny / max(classes - 1, 1)
-        block = eye if init == "eye" else planted(classes).log().T
-        self.raw = nn.Parameter(block.repeat(workers, 1, 1))  # [W, said, truth]
+        block = planted(classes, 1 - 1e-5) if init == "eye" else planted(classes).log() - math.log(max(workers, 1))
+        self.raw = nn.Parameter(block.T.repeat(workers, 1, 1))  # [W, said, truth]
+
+    def blocks(self, seen, at, worker):
+        """A: logits in the union of everybody's classes, of those of these workers: [n, K]."""
+        return (pick(self.raw, worker) @ pick(seen.probs, at)[:, :, None])[:, :, 0]
 
     def union(self, seen, at, worker):
         """Log-probability, in the union of everybody's classes, of each class of these workers: [n, K]."""
         if self.variant == "a":
-            scores = torch.einsum("nk,nlk->nl", seen.probs[at], self.raw[worker])
-            every = torch.logsumexp(torch.einsum("bk,wlk->bwl", seen.probs, self.raw).flatten(1), dim=1)
-            return scores - every[at, None]
-        log_share = self.raw[worker] - torch.logsumexp(self.raw.flatten(0, 1), dim=0)  # [n, said, truth]
-        return torch.logsumexp(log_share + seen.log_probs[at, None, :], dim=2)
+            every = seen.probs @ self.raw.flatten(0, 1).T  # [B, W * K]
+            return self.blocks(seen, at, worker) - pick(every.logsumexp(dim=1, keepdim=True), at)
+        log_share = pick(self.raw, worker) - self.raw.flatten(0, 1).logsumexp(dim=0)  # [n, said, truth]
+        return torch.logsumexp(log_share + pick(seen.log_probs, at)[:, None], dim=2)
 
     def said(self, seen, at, worker):
-        if self.variant == "a":
-            return torch.einsum("nk,nlk->nl", seen.probs[at], self.raw[worker]).log_softmax(-1)
-        return self.union(seen, at, worker).log_softmax(-1)
+        return (self.blocks if self.variant == "a" else self.union)(seen, at, worker).log_softmax(-1)
+
+    def tables(self, seen, at, worker):
+        return pick(self.raw, worker).transpose(1, 2).log_softmax(-1)
 
 
 def loss(model, batch):
@@ -73,7 +77,7 @@ def unionnet(
     variant: Literal["a", "b"] = "b",
     target: Literal["normalised", "counts"] = "normalised",
     init: Literal["strong", "eye"] = "strong",
-    training: Training = Training(),  # noqa: B008 (frozen)
+    training: Training = Training(),
 ) -> Learned:
     """Learn the network and the union's matrix together.
 

@@ -74,7 +74,7 @@ def test_tracereg(batch, link, start):
     file = method("tracereg")
     for classes, diagonal in start.items():
         fresh = file.TraceReg(Given(), 1, classes, link=link)
-        assert float(fresh.log_tables(torch.tensor([0])).exp()[0, 0, 0]) == pytest.approx(diagonal, abs=1e-5)
+        assert float(fresh.tables(None, None, torch.tensor([0])).exp()[0, 0, 0].detach()) == pytest.approx(diagonal, abs=1e-5)
     model = file.TraceReg(Given(), 2, 2, scale=.01, link=link)
     put(model.raw, np.log(np.expm1(TABLES)) if link == "softplus" else np.log(TABLES))
     assert value(model, file.loss, batch) == pytest.approx(.580841, abs=1e-6)
@@ -96,7 +96,7 @@ def test_coinnet(batch):
     file = method("coinnet")
     model = file.CoinNet(Given(), 2, 2, pairs=5, volume=.01, sparsity=.01)
     put(model.raw, np.log(TABLES))
-    put(model.outlier, [[.05, .05], [0, 0], [0, 0], [.3, -.1], [0, 0]])
+    put(model.outlier.weight, [[.05, .05], [0, 0], [0, 0], [.3, -.1], [0, 0]])
     assert value(model, file.loss, batch) == pytest.approx(.509138 + .01 * 2 * math.log(3), abs=2e-6)
 
 
@@ -118,10 +118,10 @@ def test_crowdar(batch):
     difficulty = torch.tensor([[.2, .4], [.5, .5], [.3, .6]], dtype=torch.float64)
     model.difficulty = torch.nn.Module()
     model.difficulty.forward = lambda h: difficulty
-    odds = model.doubt(model(batch.x), batch.at, batch.worker).sigmoid().tolist()
+    odds = model.odds(model(batch.x), batch.at, batch.worker).sigmoid().tolist()
     assert odds == pytest.approx([.753989, .627148, .603483, .579324, .584191], abs=1e-6)
     assert value(model, file.loss, batch) == pytest.approx(.641456, abs=1e-6)
-    model.warm = True
+    model.warm = 5
     assert value(model, file.loss, batch) == pytest.approx(.646120, abs=1e-6)
 
 
@@ -160,19 +160,23 @@ def test_aggnet(smoothing, first, second):
     from types import SimpleNamespace
 
     from manyvoices.nn.batches import Votes
+    from manyvoices.nn.beliefs import Said
 
     file = method("aggnet")
     model = file.AggNet(Given(), 2, 2)
     votes = Votes(np.array([0, 2, 4, 5]), np.array(WORKER), np.array(LABEL), np.ones(5, np.float32))
-    lesson = SimpleNamespace(votes=votes, rows=np.arange(3), classes=[0, 1], workers=[0, 1],
+    said = Said.about(votes, np.arange(3), 2, 2)
+    lesson = SimpleNamespace(votes=votes, rows=np.arange(3), classes=[0, 1], said=lambda: said,
                              batches=lambda rows: SimpleNamespace(in_order=lambda: [SimpleNamespace(x=torch.zeros(3, 2))]))
-    em = file.Loop(lesson, model, smoothing)
+    em = file.Rounds(lesson, model.double(), smoothing, 1)
     model.log_tables.copy_(torch.tensor(np.log(TABLES)))
-    model.double()
-    model.log_tables.copy_(torch.tensor(np.log(TABLES)))
-    em.update()
+    em.before(0)
+    found = em.after(0)
     assert em.target[:, 0].tolist() == pytest.approx([.969231, .085714, .428571], abs=1e-6)
     assert model.log_tables.exp().tolist() == [pytest.approx(np.array(rows), abs=1e-5) for rows in (first, second)]
+    assert found["cross_entropy"] / 3 == pytest.approx(.479206, abs=1e-6)
+    if not smoothing:
+        assert found["objective"] == pytest.approx(-2.927924, abs=1e-6)
 
 
 def test_annotmix_of_two_answers():
@@ -203,5 +207,7 @@ def test_raykar():
     assert evidence == pytest.approx(-4.073669, abs=1e-6)
     found = said.tables(beliefs, 1)                                       # Beta(2, 2)
     assert found[:, 1, 1] == pytest.approx([.581348, .515282], abs=1e-6) and found[:, 0, 0] == pytest.approx([.572398, .672392], abs=1e-6)
-    _, slope = file.penalised(rows.ravel(), x, beliefs, 1.0)
-    assert -slope.reshape(2, 2)[1] == pytest.approx([-.112654, -1.494754], abs=1e-6)
+    _, slope = file.penalised(rows, x, beliefs, 1.0)
+    assert -slope[1] == pytest.approx([-.112654, -1.494754], abs=1e-6)
+    after = rows + file.direction(rows, x, slope, 1.0)
+    assert after[1] - after[0] == pytest.approx([.118755, .085969], abs=1e-6)
