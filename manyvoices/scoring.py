@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -248,16 +249,20 @@ def summary(scores: Scores) -> str:
         who = " ".join(text for text in (group, name) if text)
         lines.append(f"{f'{who}  ' if who else ''}{score:8} {shown}{f'  {note}' if note else ''}".rstrip())
     lines += side_by_side(scores)
-    lines += [f"{score}: {n} rows of {of}" for (score, of), n in others.items()]
+    alike: dict[tuple[int, str], list[str]] = {}
+    for (score, of), n in others.items():
+        alike.setdefault((n, of), []).append(score)
+    lines += [f"in the table: {n} rows of {of} for {', '.join(names)}" for (n, of), names in alike.items()]
     return "\n".join(lines + extremes(scores))
 
 
-LISTED, SHOWN = ("worker", "task"), 3
+LISTED, SHOWN, NAMED, KINDS = ("worker", "task"), 3, 8, 4
 
 
 def extremes(scores: Scores) -> list[str]:
-    """For each score of workers or tasks: how many, their median, and the surest of the lowest and the highest."""
-    score, of = (np.array(scores.column(c), object) for c in ("score", "of"))
+    """For each score of workers or tasks: how many, their median, those that are surely low or high (by the other end of
+    their interval), and what the notes say."""
+    score, of, note = (np.array(scores.column(c), object) for c in ("score", "of", "note"))
     name, value, low, high, n = (scores.column(c) for c in ("name", "value", "low", "high", "n"))
     lines: list[str] = []
     for key in dict.fromkeys((s, o) for s, o in zip(score, of, strict=True) if o in LISTED):
@@ -265,18 +270,36 @@ def extremes(scores: Scores) -> list[str]:
         known = at[~np.isnan(value[at])]
         text = f"{key[0]}: {len(at)} rows of {key[1]}"
         text += f", median {np.median(value[known]):.4g}" if len(known) else ""
-        lines.append(text + (f", {len(at) - len(known)} not defined" if len(known) < len(at) else ""))
-        up = known[np.lexsort((known, np.nan_to_num(high[known], nan=np.inf), value[known]))]
-        down = known[np.lexsort((known, -np.nan_to_num(low[known], nan=-np.inf), -value[known]))]
-        if len(known) > 1 and value[up[0]] == value[down[0]]:
-            lines[-1] += ", all alike"
-            continue
+        text += f", {len(at) - len(known)} not defined" if len(known) < len(at) else ""
+        kinds = told(note[at])
+        text += f"; {next(iter(kinds))}" if len(kinds) == 1 else ""
+        alike = len(known) > 1 and value[known].min() == value[known].max()
+        lines.append(text + (", all alike" if alike else ""))
+        up = known[np.lexsort((known, value[known], np.nan_to_num(high[known], nan=np.inf)))]
+        down = known[np.lexsort((known, -value[known], -np.nan_to_num(low[known], nan=-np.inf)))]
         few = min(SHOWN, len(known) // 2)
-        sides = (("lowest ", up[:few]), ("highest", down[:few])) if len(known) > 1 else (("       ", known),)
-        for side, rows in sides:
+        sides = (
+            (("surely low ", up[:few]), ("surely high", down[:few])) if len(known) > 1 else (("           ", known),)
+        )
+        for side, rows in () if alike else sides:
             said = (f"{name[i]} {value[i]:.3g}{between(low[i], high[i])} on {n[i]}" for i in rows)
             lines += [f"  {side}  {', '.join(said)}"] if len(rows) else []
+        for kind, rows in list(kinds.items())[:KINDS] if len(kinds) > 1 else ():
+            who = f": {', '.join(str(name[at[i]]) for i in rows)}" if len(rows) <= NAMED else ""
+            lines.append(f"  {len(rows)} {kind}{who}" if kind else f"  {len(rows)} without a note")
     return lines
+
+
+def told(notes: np.ndarray) -> dict[str, list[int]]:
+    """Rows by what their notes say, numbers and what stands in brackets left out; nothing where notes are all numbers."""
+    kinds: dict[str, list[int]] = {}
+    for i, note in enumerate(notes):
+        kind = re.sub(r"\d+(\.\d+)?", "...", re.sub(r" \([^)]*\)", "", note))
+        if kind.count("...") < 3:
+            kinds.setdefault(kind, []).append(i)
+    if set(kinds) <= {""}:
+        return {}
+    return dict(sorted(kinds.items(), key=lambda pair: -len(pair[1])))
 
 
 def between(low: float, high: float) -> str:

@@ -68,7 +68,7 @@ def test_all_that_apply(cli):
     scores = {row["score"] for row in csv.DictReader(io.StringIO(Path("scores.csv").read_text()))}
     assert done.code == 0 and done.out == ""
     assert {"accuracy", "another_vote", "difficulty", "drift", "entropy", "margin", "skill", "spam_score", "speed", "trace", "twothird"} <= scores
-    assert "accuracy: 6 rows of worker, median" in done.err and "  highest  w" in done.err
+    assert "accuracy: 6 rows of worker, median" in done.err and "  surely high  w" in done.err
 
 
 def test_against_what(cli):

@@ -155,8 +155,10 @@ def agreement(answers: Answers, found: Found, why: list) -> Scores:
             object,
         )
         why = [*why, (alike, "not defined because worker and others always say one and the same class")]
-    notes[error <= 1e-12] += "; no interval: no task differs from the others"
-    error = np.where(error > 1e-12, error, np.nan)
+    exact = error <= 1e-6  # rounding leaves next to nothing of a variance of 0
+    notes[exact & found.varied] += "; no interval: no task differs from the others"
+    notes[exact & ~found.varied] += f"; {SAME}"
+    error = np.where(exact, np.nan, error)
     low, high = np.maximum(value - REACH * error, -1), np.minimum(value + REACH * error, 1)
     return _rows.of_workers(answers, "spam_or_dissent.agreement", value, low, high, list(notes), why, n=found.n)
 

@@ -110,7 +110,7 @@ def test_gates_that_ask_for_nothing(data, gates, text):
 
 def test_summary(data):
     lines = summary(agreed(data, by="batch")).splitlines()
-    assert len([line for line in lines if " on " in line]) == 3 * 8 and lines[0].startswith("alpha    0.") and lines[8].startswith("a  alpha") and "alpha: 9 rows of class" in lines
+    assert len([line for line in lines if " on " in line]) == 3 * 8 and lines[0].startswith("alpha    0.") and lines[8].startswith("a  alpha") and "in the table: 9 rows of class for alpha, bennett, cohen, conger, fleiss, gwet, percent, scott" in lines
     assert "not defined because" in summary(agreed(data.answers, "icc"))
 
 

@@ -12,6 +12,7 @@ from manyvoices import identification, scoring
 from manyvoices.core import registry
 from manyvoices.core.errors import BadCall, BadInput, Unknown
 from manyvoices.core.names import Names
+from manyvoices.core.scores import table
 from manyvoices.identification import identified
 
 from .cases import dataset, fit, of_rows, same_bits
@@ -210,14 +211,26 @@ def test_equal_answers_with_other_times_in_any_order(tmp_path):
     same_bits(*seen)
 
 
+def test_summary_names_those_of_whom_much_is_known():
+    """Not the lowest value on two answers, but the lowest upper end."""
+    found = table("accuracy", of=["worker"] * 6, names=list("abcdef"), value=np.array([0, .4, .5, .8, .9, 1]), low=np.array([0, .3, .4, .7, .8, .2]),
+                  high=np.array([.9, .5, .6, .85, .95, 1]), n=np.array([2, 90, 90, 90, 90, 1]), note=["no information seen in 9 answers (x)"] + ["fine"] * 5)
+    assert scoring.summary(found).splitlines() == [
+        "accuracy: 6 rows of worker, median 0.65",
+        "  surely low   b 0.4 [0.3, 0.5] on 90, c 0.5 [0.4, 0.6] on 90, d 0.8 [0.7, 0.85] on 90",
+        "  surely high  e 0.9 [0.8, 0.95] on 90, d 0.8 [0.7, 0.85] on 90, c 0.5 [0.4, 0.6] on 90",
+        "  5 fine: b, c, d, e, f",
+        "  1 no information seen in ... answers: a"]
+
+
 def test_summary_names_the_lowest_and_the_highest():
     made, data = of_rows([(t, w, 0 if w < 2 else t % 2) for t in range(9) for w in range(3)], "nominal", tasks=9)
     lines = scoring.summary(fit("entropy", data, made)).splitlines()
-    assert lines[0].startswith("entropy: 9 rows of task, median 0") and lines[1].startswith("  lowest   0 0 [0, ")
-    assert lines[2].startswith("  highest  1 0.637 [")
+    assert lines[0].startswith("entropy: 9 rows of task, median 0") and lines[1].startswith("  surely low   0 0 [0, ")
+    assert lines[2].startswith("  surely high  1 0.637 [")
     lines = scoring.summary(fit("skill", data, made)).splitlines()
     assert lines[0].startswith("skill: 3 rows of worker") and len(lines) == 3
-    assert scoring.summary(fit("entropy", data, made).where(slice(0, 1))).splitlines()[1] == "           0 0 [0, 0.689] on 3"
+    assert scoring.summary(fit("entropy", data, made).where(slice(0, 1))).splitlines()[1] == "               0 0 [0, 0.689] on 3"
     same, data_ = of_rows([(t, w, 0) for t in range(3) for w in range(3)], "nominal")
     assert scoring.summary(fit("entropy", data_, same)) == "entropy: 3 rows of task, median 0, all alike"
     none = scoring.summary(identified(data, "bias"))
@@ -233,6 +246,6 @@ def test_gates_are_about_every_row():
 
 def test_methods_with_the_name_of_a_fit_are_known():
     """What a score asks for by name is either made here or the name of an aggregation method."""
-    made = {"answers", "consensus", "table", "truth", "gold", "probs", *identification.TIMES, *registry.names("aggregate")}
+    made = {"answers", "items", "labels", "consensus", "table", "truth", "gold", "probs", *identification.TIMES, *registry.names("aggregate")}
     for name in registry.names("identify"):
         assert set(registry.about("identify", name).data) <= made, name

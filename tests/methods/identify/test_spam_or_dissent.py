@@ -321,6 +321,8 @@ def test_constant_answers_carry_nothing():
     found = score(answers)
     assert (found.value[role == 2] == 0).all() and np.isnan(found.low[role == 2]).all()
     assert set(np.array(found.note)[role == 2]) == {"no information seen in 50 answers, all the same"}
+    beside = score(answers, "spam_or_dissent.agreement")
+    assert np.isnan(beside.low[role == 2]).all() and all(note.endswith(sod.SAME) for note in np.array(beside.note)[role == 2])
 
 
 def test_nothing_is_said_of_anybody_where_all_say_the_same():
