@@ -23,12 +23,14 @@ from scipy.sparse import coo_array, csr_array
 
 from ...core.answers import Answers, Shard
 from ...core.channels import Coins
-from ...core.consensus import Consensus
+from ...core.consensus import Consensus, Trace
 from ...core.errors import ManyVoicesError
 from ...core.fold import by_task, by_worker, whole
 from ...kernels import skills
 from ...kernels.em import check, tell
 from ...kernels.rows import normalise, softmax_logsum
+
+MOVED = "movement of the rank-one fit"
 
 
 @dataclass
@@ -99,7 +101,7 @@ def mmsr(answers: Answers, *, tol: float = 1e-10, iterations: int = 10_000, max_
     met = answers.fold(pairs, All(workers))
     rows, cols, share = agreement(met, workers)
     agree = classes / (classes - 1) * share - 1 / (classes - 1)
-    skill, converged = rank_one(rows, cols, agree, workers, tol, iterations)
+    skill, trace, converged = rank_one(rows, cols, agree, workers, tol, iterations)
     n = max(int((effort > 0).sum()), 1)
     skill = np.clip(skill, -1 / (classes - 1) + 1 / np.sqrt(n), 1 - 1 / np.sqrt(n))
     right = np.clip(skill * (classes - 1) / classes + 1 / classes, 1e-6, 1 - 1e-6)
@@ -110,6 +112,7 @@ def mmsr(answers: Answers, *, tol: float = 1e-10, iterations: int = 10_000, max_
         probs=probs,
         channel=Coins(right),
         skill=skills.of_beliefs(answers, probs, right, value=right),
+        trace=trace,
         converged=converged,
     )
 
@@ -128,21 +131,22 @@ def agreement(met: Pairs, workers: int) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 def rank_one(
     rows: np.ndarray, cols: np.ndarray, agree: np.ndarray, workers: int, tol: float, iterations: int
-) -> tuple[np.ndarray, bool]:
+) -> tuple[np.ndarray, Trace, bool]:
     """Skills by alternating trimmed means over the observed pairs, signs from the leading eigenvector."""
     if not len(rows):
-        return np.zeros(workers), True
+        return np.zeros(workers), Trace((), MOVED), True
     size, degree = np.abs(agree), np.bincount(rows, minlength=workers)
     trim = max(int(degree[degree > 0].min()) // 2 - 1, 0)
     groups = blocks(degree)
-    u, v, converged = np.ones(workers), np.ones(workers), False
+    u, v, moves, converged = np.ones(workers), np.ones(workers), [], False
     before = u[rows] * v[cols]
     for turn in range(iterations):
         u = trimmed_means(size, v[cols], u, groups, trim)
         v = trimmed_means(size, u[cols], v, groups, trim)
         now = u[rows] * v[cols]
         moved = length(now - before)
-        tell("movement of the rank-one fit", turn + 1, iterations, moved)
+        moves.append(moved)
+        tell(MOVED, turn + 1, iterations, moved)
         before = now
         if moved < tol:
             converged = True
@@ -150,7 +154,7 @@ def rank_one(
     known = degree > 0  # one who shares no task with anybody has skill 0
     scale = np.sqrt(length(u[known]) / max(length(v[known]), 1e-300))
     skill = np.where(known, u / max(scale, 1e-300) * signs(rows, cols, agree, known), 0.0)
-    return skill if skill.sum() >= 0 else -skill, converged
+    return skill if skill.sum() >= 0 else -skill, Trace(tuple(moves), MOVED), converged
 
 
 def length(vector: np.ndarray) -> float:

@@ -100,7 +100,8 @@ def watched(lesson: Lesson, networks: str = "stacked", **how: Any) -> Watch:
 
 def taught(lesson: Lesson, watch: Watch) -> None:
     """From the same start each time: what was learnt before is not there any more."""
-    fresh = replace(lesson, encoded=replace(lesson.encoded, body=copy.deepcopy(lesson.encoded.body)))
+    body, how = copy.deepcopy(lesson.encoded.body), replace(lesson.how, calibrate=False)
+    fresh = replace(lesson, how=how, encoded=replace(lesson.encoded, body=body))
     fit(fresh.build(Crowd), watch, fresh.batches(fresh.rows), None, fresh.how)
 
 

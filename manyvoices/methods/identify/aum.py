@@ -13,7 +13,7 @@ With `-o DIR/` the tasks whose value is not above the alpha quantile are in too_
 `train --path-remove` takes them.
 
 Family: margins while learning
-Needs: classes, items
+Needs: classes
 Reference: Pleiss, Zhang, Elenberg and Weinberger (2020), Identifying mislabeled data using the area under the margin
     ranking, arXiv:2001.10528; the margin of Yang and Koyejo (2020), arXiv:1901.10655.
 Also: AUM, area_under_the_margin; top=topk

@@ -9,7 +9,7 @@ All items are learnt from, whatever their split; nothing is held out, so keep, p
 `-o DIR/`: too_hard_ALPHA.txt, a line `index task` each, as `train --path-remove` takes them, and aum_per_worker.csv.
 
 Family: margins while learning
-Needs: workers, classes, items
+Needs: workers, classes
 Reference: Lefort, Charlier, Joly and Salmon (2022), Identify ambiguous tasks combining crowdsourced labels, arXiv:2209.15380.
 Also: AUMC; top=topk
 """

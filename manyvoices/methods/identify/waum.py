@@ -17,7 +17,7 @@ labels.csv, the WAUM labels: Dawid-Skene is fitted again without those tasks, an
 confusions[j][k, k]. The tasks that were cut have no label and a row of zeros.
 
 Family: margins while learning
-Needs: workers, classes, items
+Needs: workers, classes
 Reference: Lefort, Charlier, Joly and Salmon (2022), Identify ambiguous tasks combining crowdsourced labels, arXiv:2209.15380.
 Also: WAUM, WAUM_stacked, WAUM_perworker[networks=per_worker]; top=topk; iterations=maxiter
 """

@@ -332,7 +332,7 @@ def grid(section: Facts | None, called: Called) -> dict[str, Any] | None:
         {"held": called(k), "said": called(m), "answers": n, "share": n / totals[k], "text": short_share(n / totals[k])}
         for k, m, n in section["grid"]
     ]
-    says = "Rows are what the consensus holds a task to be, columns what people said, in % of the row; the stronger the colour, the more."
+    says = "Rows: what the consensus holds a task to be. Columns: what people said, in % of the row."
     return heat(
         "What people say about each class",
         says,

@@ -1,0 +1,337 @@
+"""What a report says, against counts made here with plain loops."""
+
+import hashlib
+import json
+import logging
+import re
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from manyvoices import api
+from manyvoices.core.words import ends, listed, name, share, value
+from manyvoices.methods.report.html import html
+from manyvoices.methods.report.json import json as as_json
+from manyvoices.methods.report.text import text
+from manyvoices.reporting import advice, people
+from manyvoices.reporting.runs import folders
+from manyvoices.reporting.summary import summarised
+
+from .awkward import crowd, dataset
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return crowd(seed=3, right=0.55)
+
+
+@pytest.fixture(scope="module")
+def data(rows):
+    said, truth = rows
+    known = {t: k for t, k in truth.items() if t != "t5"}
+    return dataset(said, truth=known, items={t: f"the text of {t}" for t in truth}, dropped={"no label": 40},
+                   about={"label_names": {"c0": "cat", "c1": "dog"}})
+
+
+@pytest.fixture(scope="module")
+def facts(data):
+    return summarised(data, {})
+
+
+@pytest.fixture(scope="module")
+def labels(data):
+    """The consensus the report is about."""
+    found = api.aggregate(data, "bcc")
+    return dict(zip(found.tasks, found.labels(), strict=True)), dict(zip(found.tasks, found.probs.max(axis=1), strict=True)), found
+
+
+def test_data(facts, rows):
+    said, _ = rows
+    data = facts["data"]
+    assert (data["answers"], data["tasks"], data["workers"], data["known"]) == (len(said), 100, 20, 99)
+    each = Counter(w for _, w, _ in said)
+    assert facts["data"]["rows"][2]["says"].startswith(f"People who answered, {min(each.values())} to {max(each.values())} answers")
+    by_task = {}
+    for t, _, k in said:
+        by_task.setdefault(t, []).append(k)
+    unanimous = next(row for row in data["rows"] if row["name"] == "Unanimous tasks")
+    assert unanimous["value"] == sum(len(set(labels)) == 1 for labels in by_task.values())
+
+
+def alpha(said) -> float:
+    """Krippendorff's, by its pairs."""
+    by_task = {}
+    for t, _, k in said:
+        by_task.setdefault(t, []).append(k)
+    units = [labels for labels in by_task.values() if len(labels) > 1]
+    n = sum(map(len, units))
+    observed = sum(sum(a != b for a in u for b in u) / (len(u) - 1) for u in units) / n
+    total = Counter(k for u in units for k in u)
+    expected = sum(total[a] * total[b] for a in total for b in total if a != b) / (n * (n - 1))
+    return 1 - observed / expected
+
+
+def test_agreement(facts, rows):
+    said, _ = rows
+    first = facts["agreement"]["rows"][0]
+    assert first["score"] == "alpha" and first["value"] == pytest.approx(alpha(said), abs=1e-6)
+    assert first["low"] < first["value"] < first["high"]
+    assert f"alpha is {first['value']:.2f} (95 % interval {first['low']:.2f} to {first['high']:.2f})" in facts["agreement"]["says"][0]
+    shown = next(f for f in facts["figures"] if f["name"] == "agreement beyond chance")
+    assert shown["shown"] == f"{first['value']:.2f}"
+
+
+def test_pairs_of_workers(facts, rows):
+    """Cohen's kappa of two people, from their common tasks."""
+    said, _ = rows
+    told = {(t, w): k for t, w, k in said}
+    assert facts["agreement"]["pairs"]
+    for row in facts["agreement"]["pairs"][:30]:
+        a, b = row["name"], row["other"]
+        common = [(told[t, a], told[t, b]) for t in {t for t, _, _ in said} if (t, a) in told and (t, b) in told]
+        assert row["n"] == len(common)
+        equal = np.mean([x == y for x, y in common])
+        left, right = Counter(x for x, _ in common), Counter(y for _, y in common)
+        chance = sum(left[k] * right[k] for k in left) / len(common) ** 2
+        assert row["value"] == pytest.approx((equal - chance) / (1 - chance), abs=1e-5)
+
+
+def test_workers(facts, rows, labels):
+    said, truth = rows
+    held, _, found = labels
+    section = facts["workers"]
+    skill = dict(zip(found.skill.column("name"), found.skill.value, strict=True))
+    assert {row["worker"] for row in section["rows"]} == {w for _, w, _ in said}
+    for row in section["rows"]:
+        own = [(t, k) for t, w, k in said if w == row["worker"]]
+        assert row["n"] == len(own)
+        assert row["skill"]["value"] == pytest.approx(skill[row["worker"]], abs=1e-5)
+        assert row["skill"]["low"] < row["skill"]["value"] < row["skill"]["high"]
+        known = [k == truth[t] for t, k in own if t != "t5"]
+        assert row["accuracy"]["value"] == pytest.approx(np.mean(known), abs=1e-5)
+        cells = Counter((held[t], k) for t, k in own)
+        classes = section["classes"]
+        assert {(classes[k], classes[m]): n for k, m, n in row["confusion"]} == dict(cells)
+        wrong = {pair: n for pair, n in cells.items() if pair[0] != pair[1] and n > 1}
+        if row["mixes"] is None:
+            assert not wrong
+        else:
+            assert wrong[row["mixes"]["held"], row["mixes"]["said"]] == row["mixes"]["n"] == max(wrong.values())
+
+
+def test_below_the_average_beside_chance(facts, labels):
+    """How many lie below the mean with their whole interval, of those with ten answers or more."""
+    _, _, found = labels
+    low = int((found.skill.high < found.skill.value.mean()).sum())
+    [line] = [line for line in facts["workers"]["says"] if "average skill" in line]
+    assert f"{value(float(found.skill.value.mean()))}; {low or 'none'} of 20 workers" in line and "fewer than one would, by chance" in line
+
+
+def test_hardest_tasks(facts, rows, labels):
+    said, truth = rows
+    held, prob, found = labels
+    bits = -(found.probs * np.log2(np.where(found.probs > 0, found.probs, 1))).sum(axis=1)
+    order = dict(zip(found.tasks, bits, strict=True))
+    shown = facts["tasks"]["rows"]
+    assert len(shown) == 40
+    left = min(round(order[row["task"]], 2) for row in shown)
+    assert all(round(order[t], 2) <= left for t in order if t not in {row["task"] for row in shown})
+    for row in shown:
+        assert row["label"] == held[row["task"]] and row["prob"] == pytest.approx(min(prob[row["task"]], .999999), abs=1e-5)
+        assert dict(map(tuple, row["votes"])) == Counter(k for t, _, k in said if t == row["task"])
+        assert [n for _, n in row["votes"]] == sorted((n for _, n in row["votes"]), reverse=True)
+        assert row["content"] == [{"kind": "text", "name": "text", "text": f"the text of {row['task']}"}]
+        assert row["truth"] == (None if row["task"] == "t5" else truth[row["task"]])
+
+
+def test_classes(facts, rows, labels):
+    said, _ = rows
+    held, _, _ = labels
+    for row in facts["classes"]["rows"]:
+        k = row["class"]
+        about = [answer for t, _, answer in said if held[t] == k]
+        assert row["answers"] == sum(answer == k for _, _, answer in said)
+        assert row["labels"] == sum(label == k for label in held.values())
+        assert row["found"] == pytest.approx(np.mean([a == k for a in about]), abs=1e-5)
+        assert row["means"] == {"c0": "cat", "c1": "dog"}.get(k, "")
+    by_task = {}
+    for t, _, k in said:
+        by_task.setdefault(t, []).append(k)
+    clashes = Counter(tuple(sorted(pair)) for some in by_task.values() for pair in combinations(some, 2) if pair[0] != pair[1])
+    assert {(row["class"], row["other"]): row["n"] for row in facts["classes"]["pairs"]} == dict(clashes)
+    first = facts["classes"]["pairs"][0]
+    assert first["n"] == max(clashes.values()) and first["share"] == pytest.approx(first["n"] / sum(clashes.values()), abs=1e-5)
+    assert "c0 (cat)" in facts["classes"]["says"][0] or "c1 (dog)" in facts["classes"]["says"][0]
+
+
+def test_confidence(facts, rows, labels):
+    _, truth = rows
+    held, prob, _ = labels
+    section = facts["confidence"]
+    assert section["below_90"] == sum(p < .9 for p in prob.values())
+    assert section["expected_wrong"] == pytest.approx(sum(1 - p for p in prob.values()), rel=1e-4)
+    right = {t: held[t] == truth[t] for t in held if t != "t5"}
+    assert (section["known"], section["right"]) == (99, sum(right.values()))
+    assert section["claimed"] == pytest.approx(np.mean([prob[t] for t in right]), abs=1e-5)
+    assert sum(row["tasks"] for row in section["rows"]) == 100
+    for row in section["rows"]:
+        here = [t for t, p in prob.items() if row["from"] <= p < row["to"] or p == row["to"] == 1]
+        assert row["tasks"] == len(here)
+        known = [right[t] for t in here if t in right]
+        assert row["right"] == (pytest.approx(np.mean(known), abs=1e-5) if known else None)
+
+
+def test_methods(facts, data):
+    scores = api.compare(data, seed=0)
+    told = {(s, n): x for s, of, n, other, x in zip(*(scores.column(c) for c in ("score", "of", "name", "other", "value")), strict=True)
+            if of == "method" and not other}
+    section = facts["methods"]
+    assert section["rows"][0]["recommended"] and section["rows"][0]["method"] == section["recommended"]
+    for row in section["rows"]:
+        for column in section["columns"]:
+            assert row[column]["value"] == pytest.approx(told[column, row["method"]], rel=1e-4)
+    for column in section["columns"]:
+        first = [row for row in section["rows"] if row[column]["rank"] == min(row[column]["rank"] for row in section["rows"])]
+        assert all(row[column]["first"] for row in first[:1])
+    assert {"accuracy", "ece", "predicts_tempered"} <= set(section["columns"])
+
+
+def test_left_out_and_made(facts, data, tmp_path):
+    assert facts["dropped"]["reasons"] == {"no label": 40} and facts["dropped"]["says"] == ["40 rows of the files are not in this report."]
+    assert facts["next"][0]["do"] == "Check the 40 rows that were left out."
+    rows, _ = crowd(tasks=10, workers=4)
+    api.write(dataset(rows), tmp_path / "crowd")
+    made = summarised(api.read(tmp_path / "crowd"), {}, source=tmp_path / "crowd", method="mv", seed=4)["manifest"]
+    assert made["command"] == "manyvoices report crowd -s mv --seed 4" and made["method"] == "mv"
+    digest = hashlib.sha256((tmp_path / "crowd/answers.csv").read_bytes()).hexdigest()
+    assert made["inputs"]["crowd/answers.csv"] == digest
+
+
+def test_what_to_do_next():
+    """Guessers are pointed at, never called names; a minority with one view is to be asked, not removed."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=160)
+    rows = []
+    for t, k in enumerate(truth):
+        for w in range(12):
+            said = rng.integers(3) if w < 3 else (k + 1) % 3 if w < 6 and t % 2 else k if rng.random() < .85 else rng.integers(3)
+            rows.append((f"t{t}", f"w{w}", f"c{said}"))
+    facts = summarised(dataset(rows), {})
+    kinds = {row["worker"]: row["kind"] for row in facts["workers"]["rows"]}
+    assert {w for w, kind in kinds.items() if kind == "nothing"} == {"w0", "w1", "w2"}
+    step = next(s for s in facts["next"] if s["do"].startswith("Look at the answers of"))
+    assert all(f"“{w}”" in step["do"] for w in ("w0", "w1", "w2")) and "little weight" in step["because"] and step["where"] == "workers"
+    assert all(kinds[w] in ("own", "partly") for w in ("w3", "w4", "w5"))
+    told = as_json(facts) + text(facts) + html(facts).split("<script")[0]
+    assert "spammer" not in told.lower()
+    alike = advice.people(facts | {"manifest": {"method": "mv"}})
+    assert "take a method that weighs workers" in alike["because"]
+
+
+NUMBERS = [(f"t{i}", f"w{j}", round(50 + 10 * np.sin(i) + j, 1)) for i in range(20) for j in range(4)]
+ODD = {
+    "one answer": dict(rows=[("t", "w", "k")]),
+    "one worker": dict(rows=[(f"t{i}", "w", f"c{i % 3}") for i in range(12)]),
+    "one task": dict(rows=[("t", f"w{i}", f"c{i % 3}") for i in range(9)]),
+    "one class": dict(rows=[(f"t{i % 9}", f"w{i}", "yes") for i in range(36)]),
+    "all ties": dict(rows=[(f"t{i // 2}", f"w{i % 2}", "yn"[i % 2]) for i in range(30)]),
+    "no common tasks": dict(rows=[(f"t{i}", f"w{i % 2}", "yn"[i % 3 % 2]) for i in range(20)]),
+    "a class nobody used": dict(rows=[(f"t{i % 9}", f"w{i}", "ab"[i % 2]) for i in range(36)], classes=["a", "b", "never"]),
+    "truth for one task": dict(rows=[(f"t{i % 9}", f"w{i % 5}", "ab"[i % 2]) for i in range(27)], truth={"t0": "a", "other": "b"}),
+    "truth nobody said": dict(rows=[(f"t{i % 9}", f"w{i % 5}", "ab"[i % 2]) for i in range(27)], truth={"t0": "z"}),
+    "tasks without answers": dict(rows=[("t", "w", "k"), ("t", "v", "l")], tasks=["t", "u"], workers=["v", "w", "x"]),
+    "numbers": dict(rows=NUMBERS, scale="interval"),
+    "equal numbers": dict(rows=[(t, w, 3.0) for t, w, _ in NUMBERS], scale="interval"),
+    "ordered": dict(rows=[(t, w, str(int(x // 10))) for t, w, x in NUMBERS], scale="ordinal"),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_odd_data(case):
+    """Everything is said in words or is a number; where there is no number a sentence says why."""
+    given = dict(ODD[case])
+    facts = summarised(dataset(given.pop("rows"), **given), {})
+    json.loads(as_json(facts))                            # NaN would be refused
+    for shown in (html(facts).split("<script")[0], text(facts)):
+        assert not re.search(r"\bnan\b|\bNone\b|\binf\b|[Nn]ot defined because [Nn]ot", shown)
+    for row in facts["agreement"]["rows"]:
+        assert row["value"] is not None or "not defined" in row["note"] or "because" in row["note"]
+    assert facts["next"] and all(step["where"] in facts and facts[step["where"]] for step in facts["next"])
+
+
+def test_nobody_named(tmp_path):
+    lines = [json.dumps({"id": f"t{i}", "label_counts": {"a": 3 + i % 4, "b": 5 - i % 3, "c": i % 2}}) for i in range(12)]
+    (tmp_path / "counts.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    facts = summarised(api.read(tmp_path / "counts.jsonl"), {})
+    assert facts["workers"] is None and facts["data"]["workers"] is None
+    assert facts["manifest"]["method"] == "mv" and "these labels are by mv" in facts["manifest"]["says"][1]
+    assert facts["next"][-1] == {"do": "Keep the labels of mv.", "because": "Nothing else could be fitted.", "where": "methods"}
+    assert "Workers" not in html(facts).split("<nav")[1].split("</nav>")[0]
+    assert facts["tasks"]["rows"][0]["n"] == sum(n for _, n in facts["tasks"]["rows"][0]["votes"])
+
+
+def test_runs(data, facts, labels, tmp_path):
+    """How runs differ, from their labels."""
+    api_labels = {}
+    for method in ("bcc", "mv"):
+        found = api.aggregate(data, method)
+        (tmp_path / method).mkdir()
+        found.table().write_csv(tmp_path / method / "labels.csv")
+        api_labels[method] = dict(zip(found.tasks, found.labels(), strict=True))
+    section = summarised(data, folders([tmp_path / "bcc", tmp_path / "mv"]))["runs"]
+    bcc, mv = section["rows"]
+    differ = [t for t in api_labels["mv"] if api_labels["mv"][t] != api_labels["bcc"][t]]
+    assert (bcc["run"], bcc["same"], mv["run"]) == ("bcc", 1, "mv")
+    assert mv["same"] == pytest.approx(1 - len(differ) / 100) and section["different"] == len(differ) > 0
+    assert {d["task"] for d in section["differences"]} == set(differ[:30])
+    assert bcc["accuracy"] == pytest.approx(facts["confidence"]["accuracy"]) and bcc["known"] == 99
+
+
+def test_many_workers_are_sampled_and_it_is_said(monkeypatch):
+    """Those with most answers stay, and every place with a table says how many there are."""
+    monkeypatch.setattr(people, "MOST", 10)
+    rows = [(f"t{i // 2}", f"w{i % 40 if i % 3 else i % 5}", "ab"[i % 7 > 3]) for i in range(200)]
+    facts = summarised(dataset(rows), {})
+    answers = Counter(w for _, w, _ in rows)
+    most = {w for w, _ in sorted(answers.items(), key=lambda item: -item[1])[:5]}
+    assert len(facts["workers"]["rows"]) == 10 and facts["workers"]["of"] == 40 and most <= {r["worker"] for r in facts["workers"]["rows"]}
+    assert facts["workers"]["sample"].startswith("The table has 10 of 40 workers")
+    assert facts["tasks"]["of"] == 100 and len(facts["tasks"]["rows"]) == 40 and "40 tasks of 100" in facts["tasks"]["says"][0]
+    for shown in (html(facts), text(facts)):
+        assert "The table has 10 of 40 workers" in shown and "40 tasks of 100" in shown
+
+
+def test_compare_is_quiet(data, caplog):
+    """What compare says on the terminal stands in the section."""
+    log = logging.getLogger("manyvoices")
+    before = log.level
+    log.setLevel(logging.INFO)
+    try:
+        summarised(dataset([("t", "w", "k"), ("t", "v", "k"), ("u", "w", "l"), ("u", "v", "k")]), {})
+        assert log.level == logging.INFO
+    finally:
+        log.setLevel(before)
+    assert not [r for r in caplog.records if "recommended" in r.getMessage()]
+
+
+@pytest.mark.parametrize(("pair", "style", "shown"), [
+    ((.22, .26), value, "0.22 to 0.26"), ((-.5, -.001), value, "-0.50 to 0.00"), ((.91, .94), share, "91 to 94 %"),
+    ((.982, .9964), share, "98 to 99.6 %"), ((.0, .15), share, "0 to 15 %"), ((.9999, 1), share, "99.9 to 100 %"),
+    ((.0001, .2), share, "0.1 to 20 %"), ((None, 1), share, ""), ((float("nan"), 1), value, ""), ((12.34, 123.4), value, "12.3 to 123"),
+])
+def test_intervals_in_words(pair, style, shown):
+    assert ends(*pair, style) == shown
+
+
+def test_names_in_sentences_keep_their_direction():
+    assert name("a\u202eb\u2066  c\n d") == "ab c d"
+    assert listed(["abc"]) == "“abc”"
+    assert listed(["سؤال"]) == "“\u2068سؤال\u2069”"
+
+
+def test_same_bytes_whatever_the_order_of_rows():
+    rows, truth = crowd(tasks=20, workers=6)
+    once, again = (html(summarised(dataset(some, truth=truth), {}, seed=1)) for some in (rows, rows[::-1]))
+    assert once == again
