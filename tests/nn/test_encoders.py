@@ -114,7 +114,7 @@ def test_image_files_are_read_upright_and_in_colours(tmp_path):
     Image.fromarray(x).save(tmp_path / "a.png")
     assert np.array_equal(square(tmp_path / "a.png", 16), x)
     turned = Image.fromarray(np.rot90(x).copy())
-    turned.save(tmp_path / "b.png", exif=(exif := Image.Exif()) and exif or exif)
+    turned.save(tmp_path / "b.png", exif=((exif := Image.Exif()) and exif) or exif)
     exif[0x0112] = 6                                                         # to be shown a quarter turn clockwise
     turned.save(tmp_path / "b.png", exif=exif)
     assert np.array_equal(square(tmp_path / "b.png", 16), x)
@@ -135,7 +135,7 @@ def test_augmented_images_stay_images_and_differ():
     assert torch.equal(varied(flat, np.random.default_rng(0)), flat)
 
 
-@pytest.mark.parametrize("how", [dict(augment=True), dict(augment=True, freeze=True)])
+@pytest.mark.parametrize("how", [{"augment": True}, {"augment": True, "freeze": True}])
 def test_what_cannot_be_trained_or_augmented_is_refused(how):
     with pytest.raises(BadCall, match="augment"):
         encoders.encoded(content("text", TEXTS), Training(encoder="tfidf", **how), np.arange(4))
@@ -315,7 +315,7 @@ def test_minilm_is_what_transformers_says(minilm, texts):
 
 def test_minilm_tokens_stand_where_they_say(minilm):
     for kind, texts in (("text", TEXTS[:3]), ("pair", PAIRS)):
-        _, _, mask, words, x = theirs(minilm, texts)
+        _, _, mask, words, _x = theirs(minilm, texts)
         where = tokens("minilm", content(kind, texts), "grid").where
         for i, text in enumerate(texts):
             whole = text if isinstance(text, str) else "\n".join(text)
@@ -484,7 +484,7 @@ def test_voice_is_the_lstm_of_its_package(home, tmp_path):
     assert np.allclose(grid.where[0], [[0, 1.6], [.77, 2.37], [1.54, 3.0]], atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", [dict(rate=44_100), dict(channels=2), dict(kind=np.float32), dict(kind=np.int32), dict(loud=.02)])
+@pytest.mark.parametrize("kind", [{"rate": 44_100}, {"channels": 2}, {"kind": np.float32}, {"kind": np.int32}, {"loud": .02}])
 def test_the_same_sound_in_another_form_sounds_the_same(home, tmp_path, kind):
     weights("voice", home)
     if "loud" in kind:                                                       # made louder to -30 dBFS

@@ -57,17 +57,18 @@ class Coordinates:
             return np.stack([np.cos(angle), np.sin(angle)], axis=1) / 2
         if self.metric == "ratio":
             zero = v == 0
-            top = np.log(20 / max(self.low, np.finfo(float).tiny))
-            s = np.exp(np.arange(np.log(1e-8 / max(self.high, np.finfo(float).tiny)), top + STEP, STEP))
+            top = np.log(20 / max(self.low, TINY))
+            s = np.exp(np.arange(np.log(1e-8 / max(self.high, TINY)), top + STEP, STEP))
             reach = v[:, None] * s
             return np.concatenate([np.sqrt(2 * STEP) * reach * np.exp(-reach), zero[:, None] / np.sqrt(2)], axis=1)
         if self.metric == "bipolar":
-            reach = max(self.high - self.low, np.finfo(float).tiny)
+            reach = max(self.high - self.low, TINY)
             return np.concatenate([apart(x / reach) for x in (v - self.low, self.high - v)], axis=1)
-        return ((v - (self.low + self.high) / 2) / max(self.high - self.low, np.finfo(float).tiny))[:, None]
+        return ((v - (self.low + self.high) / 2) / max(self.high - self.low, TINY))[:, None]
 
 
 STEP = 0.3
+TINY = float(np.finfo(float).tiny)
 
 
 def apart(x: np.ndarray) -> np.ndarray:

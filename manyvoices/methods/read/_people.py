@@ -66,7 +66,7 @@ def demographics(file: Path, people: set[str]) -> tuple[pl.DataFrame, list[str]]
     known = people & set(table["worker"])
     if not known:
         return None
-    gone = sum((table[name].is_in(GONE)).sum() or 0 for name in table.columns[1:])
+    gone = sum(int(table[name].is_in(GONE).sum() or 0) for name in table.columns[1:])
     table = table.with_columns(
         [pl.when(~table[name].is_in(GONE)).then(table[name]).alias(name) for name in table.columns[1:]]
     )

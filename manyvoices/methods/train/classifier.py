@@ -46,11 +46,7 @@ class Classifier(Crowd):
 
 
 def classifier(
-    items: Items,
-    labels: Labels,
-    *,
-    answers: Answers | None = None,
-    training: Training = Training(),
+    items: Items, labels: Labels, *, answers: Answers | None = None, training: Training = Training()
 ) -> Learned:
     """Minimise the cross-entropy with the labels of the training items."""
     lesson = Lesson.of_labels(items, labels, training, answers)

@@ -232,19 +232,19 @@ def test_what_to_do_next():
 
 NUMBERS = [(f"t{i}", f"w{j}", round(50 + 10 * np.sin(i) + j, 1)) for i in range(20) for j in range(4)]
 ODD = {
-    "one answer": dict(rows=[("t", "w", "k")]),
-    "one worker": dict(rows=[(f"t{i}", "w", f"c{i % 3}") for i in range(12)]),
-    "one task": dict(rows=[("t", f"w{i}", f"c{i % 3}") for i in range(9)]),
-    "one class": dict(rows=[(f"t{i % 9}", f"w{i}", "yes") for i in range(36)]),
-    "all ties": dict(rows=[(f"t{i // 2}", f"w{i % 2}", "yn"[i % 2]) for i in range(30)]),
-    "no common tasks": dict(rows=[(f"t{i}", f"w{i % 2}", "yn"[i % 3 % 2]) for i in range(20)]),
-    "a class nobody used": dict(rows=[(f"t{i % 9}", f"w{i}", "ab"[i % 2]) for i in range(36)], classes=["a", "b", "never"]),
-    "truth for one task": dict(rows=[(f"t{i % 9}", f"w{i % 5}", "ab"[i % 2]) for i in range(27)], truth={"t0": "a", "other": "b"}),
-    "truth nobody said": dict(rows=[(f"t{i % 9}", f"w{i % 5}", "ab"[i % 2]) for i in range(27)], truth={"t0": "z"}),
-    "tasks without answers": dict(rows=[("t", "w", "k"), ("t", "v", "l")], tasks=["t", "u"], workers=["v", "w", "x"]),
-    "numbers": dict(rows=NUMBERS, scale="interval"),
-    "equal numbers": dict(rows=[(t, w, 3.0) for t, w, _ in NUMBERS], scale="interval"),
-    "ordered": dict(rows=[(t, w, str(int(x // 10))) for t, w, x in NUMBERS], scale="ordinal"),
+    "one answer": {"rows": [("t", "w", "k")]},
+    "one worker": {"rows": [(f"t{i}", "w", f"c{i % 3}") for i in range(12)]},
+    "one task": {"rows": [("t", f"w{i}", f"c{i % 3}") for i in range(9)]},
+    "one class": {"rows": [(f"t{i % 9}", f"w{i}", "yes") for i in range(36)]},
+    "all ties": {"rows": [(f"t{i // 2}", f"w{i % 2}", "yn"[i % 2]) for i in range(30)]},
+    "no common tasks": {"rows": [(f"t{i}", f"w{i % 2}", "yn"[i % 3 % 2]) for i in range(20)]},
+    "a class nobody used": {"rows": [(f"t{i % 9}", f"w{i}", "ab"[i % 2]) for i in range(36)], "classes": ["a", "b", "never"]},
+    "truth for one task": {"rows": [(f"t{i % 9}", f"w{i % 5}", "ab"[i % 2]) for i in range(27)], "truth": {"t0": "a", "other": "b"}},
+    "truth nobody said": {"rows": [(f"t{i % 9}", f"w{i % 5}", "ab"[i % 2]) for i in range(27)], "truth": {"t0": "z"}},
+    "tasks without answers": {"rows": [("t", "w", "k"), ("t", "v", "l")], "tasks": ["t", "u"], "workers": ["v", "w", "x"]},
+    "numbers": {"rows": NUMBERS, "scale": "interval"},
+    "equal numbers": {"rows": [(t, w, 3.0) for t, w, _ in NUMBERS], "scale": "interval"},
+    "ordered": {"rows": [(t, w, str(int(x // 10))) for t, w, x in NUMBERS], "scale": "ordinal"},
 }
 
 
