@@ -62,8 +62,8 @@ class Coordinates:
             reach = v[:, None] * s
             return np.concatenate([np.sqrt(2 * STEP) * reach * np.exp(-reach), zero[:, None] / np.sqrt(2)], axis=1)
         if self.metric == "bipolar":
-            reach = max(self.high - self.low, TINY)
-            return np.concatenate([apart(x / reach) for x in (v - self.low, self.high - v)], axis=1)
+            span = max(self.high - self.low, TINY)
+            return np.concatenate([apart(x / span) for x in (v - self.low, self.high - v)], axis=1)
         return ((v - (self.low + self.high) / 2) / max(self.high - self.low, TINY))[:, None]
 
 
