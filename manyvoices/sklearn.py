@@ -40,13 +40,13 @@ __all__ = ["AggregatedClassifier", "Aggregator", "CrowdClassifier"]
 
 def table(y: Any, missing: Any) -> tuple[np.ndarray, np.ndarray]:
     """Answers [n, annotators], and where there is one."""
-    masked = np.ma.getmaskarray(y) if isinstance(y, np.ma.MaskedArray) else False
+    masked = np.ma.getmaskarray(y) if isinstance(y, np.ma.MaskedArray) else np.zeros(np.shape(y), bool)
     y = np.asarray(y)
     if y.dtype == object:  # None, NaN and NA are not equal to themselves, or not sure of it
         said = np.array([x is not None and str(x == x) == "True" and x != missing for x in y.ravel()], bool)
         given = said.reshape(y.shape) & ~masked
     else:
-        given = (y == y) & (y != missing) & ~np.asarray(masked)
+        given = (y == y) & (y != missing) & ~masked
     if not given.any():
         raise BadInput("y has no answers", expected=f"labels, and {missing!r}, NaN, None or a mask where there is none")
     return y, given
@@ -60,7 +60,9 @@ def plain(y: Any) -> bool:
 
 def coded(y: np.ndarray, given: np.ndarray) -> tuple[np.ndarray, Answers]:
     """The classes, and the answers with rows, columns and classes by number."""
-    classes, label = np.unique(y[given], return_inverse=True)
+    said = y[given]
+    said = np.array(said.tolist()) if said.dtype == object else said  # numbers among Nones are numbers again
+    classes, label = np.unique(said, return_inverse=True)
     row, column = np.nonzero(given)
     rows, columns, names = (Names.numbered(n) for n in (*y.shape, len(classes)))
     return classes, Answers.from_codes(row, column, label, tasks=rows, workers=columns, classes=names)

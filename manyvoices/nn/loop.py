@@ -267,10 +267,11 @@ def resumed(
     for name, tensor in part["kept."].items():
         kept[name].copy_(tensor)
     model.load_state_dict(part["model."])
-    states: list[dict[int, dict[str, torch.Tensor]]] = [{} for _ in optimizers]
+    states: list[dict[int, dict[str, Any]]] = [{} for _ in optimizers]
     for name, tensor in part["optimizer."].items():
         o, i, key = name.split(".", 2)
-        states[int(o)].setdefault(int(i), {})[key] = tensor
+        counted = tensor.ndim == 0 and not tensor.is_floating_point()  # steps that an optimiser counts as a plain number
+        states[int(o)].setdefault(int(i), {})[key] = int(tensor) if counted else tensor
     for optimizer, state in zip(optimizers, states, strict=True):
         optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
     best = -math.inf if facts["best"] is None else facts["best"]

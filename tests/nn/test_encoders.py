@@ -52,7 +52,7 @@ def wav(path, rate=16_000, seconds=3.0, channels=1, kind=np.int16, loud=.3, hert
     from scipy.io import wavfile
 
     t = np.arange(int(rate * seconds)) / rate
-    sound = loud * np.sin(2 * np.pi * hertz * t * (1 + .1 * t)) + .02 * np.random.default_rng(0).normal(size=len(t))
+    sound = loud * sum(np.sin(2 * np.pi * hertz * n * t * (1 + .1 * t)) / n for n in range(1, 9)) / 2    # the same at every rate
     sound = np.repeat(sound[:, None], channels, axis=1) if channels > 1 else sound
     scale = {np.int16: 32767, np.int32: 2**31 - 1, np.float32: 1.0}[kind]
     wavfile.write(path, rate, (sound * scale).astype(kind))
@@ -342,7 +342,7 @@ def test_minilm_finetuned_starts_as_the_frozen_one(minilm):
 
 
 def test_layers_below_learn_slower(minilm):
-    from manyvoices.nn.loop import optimizer_of
+    from manyvoices.nn.loop import optimizers_of
     from manyvoices.nn.nets import Crowd, Net
 
     how = Training(encoder="minilm", finetune=True, encoder_lr=1e-4, layer_decay=.5, lr=1e-3)
@@ -350,12 +350,13 @@ def test_layers_below_learn_slower(minilm):
     model = Crowd(Net(made.body, made.width, 2, 4, 0.0), 0, 2)
     rates = {}
     names = {id(p): name for name, p in model.named_parameters()}
-    for group in optimizer_of(model, how).param_groups:
+    [optimizer] = optimizers_of(model, how)
+    for group in optimizer.param_groups:
         rates |= {names[id(p)]: group["lr"] for p in group["params"]}
     for layer in range(6):
         [rate] = {r for name, r in rates.items() if f".layer.{layer}." in name}
         assert rate == pytest.approx(1e-4 * .5 ** (5 - layer))
-    assert {r for name, r in rates.items() if "embeddings" in name} == {pytest.approx(1e-4 * .5**6)}
+    assert [r for name, r in rates.items() if "embeddings" in name] == pytest.approx([1e-4 * .5**6] * sum("embeddings" in name for name in rates))
     assert {r for name, r in rates.items() if ".head." in name} == {1e-3} and len(rates) == len(names)
 
 
@@ -457,7 +458,7 @@ def test_voice_is_the_lstm_of_its_package(home, tmp_path):
     from manyvoices.nn.encoders.voice import mels, sound_of, windows
 
     path = wav(tmp_path / "a.wav", seconds=3.0)
-    held = torch.load(home / "weights" / "voice" / "model.pt", weights_only=True)["model_state"]
+    held = torch.load(home / "weights" / "voice" / "model.pt", map_location="cpu", weights_only=True)["model_state"]
     sound = sound_of(path)
     starts = windows(len(sound))
     assert starts.tolist() == [0, 77, 154] and windows(100).tolist() == [0]
@@ -487,9 +488,9 @@ def test_voice_is_the_lstm_of_its_package(home, tmp_path):
 @pytest.mark.parametrize("kind", [{"rate": 44_100}, {"channels": 2}, {"kind": np.float32}, {"kind": np.int32}, {"loud": .02}])
 def test_the_same_sound_in_another_form_sounds_the_same(home, tmp_path, kind):
     weights("voice", home)
-    if "loud" in kind:                                                       # made louder to -30 dBFS
+    if "loud" in kind:                                                       # both made louder to -30 dBFS
         from manyvoices.nn.encoders.voice import sound_of
         assert np.sqrt(np.mean(sound_of(wav(tmp_path / "s.wav", loud=.005)) ** 2)) == pytest.approx(10 ** (-30 / 20), rel=1e-3)
-    plain, other = wav(tmp_path / "a.wav"), wav(tmp_path / "b.wav", **kind)
+    plain, other = wav(tmp_path / "a.wav", loud=.005 if "loud" in kind else .3), wav(tmp_path / "b.wav", **kind)
     found = tokens("voice", content("audio", [plain, other])).values[:, 0]
-    assert found[0] @ found[1] > (.8 if "loud" in kind else .98), found[0] @ found[1]
+    assert found[0] @ found[1] > .98, found[0] @ found[1]
