@@ -270,7 +270,9 @@ def resumed(
     states: list[dict[int, dict[str, Any]]] = [{} for _ in optimizers]
     for name, tensor in part["optimizer."].items():
         o, i, key = name.split(".", 2)
-        counted = tensor.ndim == 0 and not tensor.is_floating_point()  # steps that an optimiser counts as a plain number
+        counted = (
+            tensor.ndim == 0 and not tensor.is_floating_point()
+        )  # steps that an optimiser counts as a plain number
         states[int(o)].setdefault(int(i), {})[key] = int(tensor) if counted else tensor
     for optimizer, state in zip(optimizers, states, strict=True):
         optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
