@@ -471,11 +471,13 @@ def predict(model, data, out, workers, unseen, format, on, **options):
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="For draws and samples. [0]")
 @reading
 def report(data, runs, out, strategy, seed, format, on, **options):
-    """One file that says it all about DATA (and about RUN folders of aggregate): it opens offline in any browser.
+    """One file that says it all about DATA (and about RUN folders of aggregate, train and learn): it opens offline in any
+    browser.
 
     \b
     manyvoices report answers.csv -o report.html
     manyvoices report answers.csv result/ -o report.md
+    manyvoices report data/ labels/ model/ -o report.html
     """
     from . import api
     from .reporting import reported

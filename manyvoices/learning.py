@@ -75,7 +75,7 @@ def divided(chosen: registry.Method, options: Mapping[str, Any], folder: Path | 
 
 def checked(options: Mapping[str, Any]) -> None:
     """Numbers that cannot be meant, said before the work."""
-    least = {"epochs": 1, "batch": 1, "hidden": 0, "warmup": 0, "patience": 0, "clip": 0, "decay": 0}
+    least = {"epochs": 1, "batch": 0, "hidden": 0, "warmup": 0, "patience": 0, "clip": 0, "decay": 0}
     for name, low in least.items():
         if name in options and options[name] < low:
             raise BadCall(f"--{name} is {options[name]}: expected {low} or more")

@@ -150,7 +150,7 @@ class CrowdClassifier(OnAnswers):
     """Learnt from everybody's answers by a method of `learn`; from a plain y by a method of `train`.
 
     "auto" is raykar (logistic regression with a model of every annotator), or classifier, a network, for a plain y. All
-    rows are trained on. `options` are those of the method; networks take steps of a sixteenth of the rows, 64 at most.
+    rows are trained on. `options` are those of the method.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class CrowdClassifier(OnAnswers):
         X, y, given = self.given(X, y)
         seed = self.random_state
         seed = seed if isinstance(seed, int) else int(check_random_state(seed).randint(2**31 - 1))
-        options = {"seed": seed, "batch": min(max(len(X) // 16, 1), 64)} | dict(self.options or {})
+        options = {"seed": seed} | dict(self.options or {})
         if given is None:
             self.classes_, codes = np.unique(y, return_inverse=True)
             labels = {str(i): str(code) for i, code in enumerate(codes)}

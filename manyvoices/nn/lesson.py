@@ -118,10 +118,8 @@ class Lesson:
         return np.bincount(self.votes.label[place], self.votes.weight[place], minlength=len(self.classes))
 
     def batches(self, rows: np.ndarray, target: np.ndarray | None = None) -> Batches:
-        device = devices.device_of(self.how.device)
-        return Batches(
-            self.encoded.source, self.votes, rows, self.how.batch, device, self.target if target is None else target
-        )
+        device, size = devices.device_of(self.how.device), self.how.items_a_step(len(self.rows))
+        return Batches(self.encoded.source, self.votes, rows, size, device, self.target if target is None else target)
 
     def said(self) -> Said:
         """The answers to the training items, for Dawid-Skene's steps."""

@@ -75,6 +75,23 @@ class Learned:
                     found[some] = self.said(seen, torch.from_numpy(at[some] - rows[0]), torch.from_numpy(worker[some]))
         return found
 
+    def matrices(self, items: Items | Content, worker: np.ndarray) -> tuple[np.ndarray, np.ndarray | None] | None:
+        """What these workers say by the truth [n, K, K], rows sum to one (where it depends on the item, the mean over the
+        first 256), and the free numbers it is made of, where the method has such. Nothing where it has no confusions."""
+        if type(self.net).tables is Crowd.tables or self.net.aim == "number":
+            return None
+        x, rows = next(self.batches(items))
+        codes, some = torch.from_numpy(worker), len(rows) if self.net.depends else 1
+        with torch.no_grad():
+            seen, made = self.net(x), []
+            device, at = seen.logits.device, torch.arange(some)
+            for code in codes.tolist():
+                who = torch.full((some,), code, device=device)
+                made.append(self.net.tables(seen, at.to(device), who).double().exp().mean(dim=0).cpu())
+            free = self.net.free()
+            numbers = None if free is None else free[codes.to(free.device)].double().cpu().numpy()
+        return torch.stack(made).numpy(), numbers
+
     def said(self, seen: Seen, at: torch.Tensor, worker: torch.Tensor) -> np.ndarray:
         device = seen.logits.device
         at, worker = at.to(device), worker.to(device)

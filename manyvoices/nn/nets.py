@@ -101,6 +101,10 @@ class Crowd(nn.Module):
         """log P(worker says l about the item | truth is k): [n, K, K]."""
         raise TypeError(f"{type(self).__name__} has no confusions of workers")
 
+    def free(self) -> torch.Tensor | None:
+        """The free numbers that everybody's tables are made of [W, K, K], row = truth, in methods that have such."""
+        return None
+
     def said(self, seen: Seen, at: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
         """Log-probabilities of what workers say about items: [n, K]."""
         return through(pick(seen.log_probs, at), self.tables(seen, at, worker))

@@ -31,7 +31,7 @@ class Training:
     epochs
         How often every training item is seen.
     batch
-        Items a step.
+        Items a step; 0 is a sixteenth of the training items, from 4 to 64, so that few items still make enough steps.
     lr
         Learning rate of the network's head and of the workers' parameters.
     encoder_lr
@@ -91,7 +91,7 @@ class Training:
     pretrained: bool = True
     freeze: bool = False
     epochs: int = 30
-    batch: int = 64
+    batch: int = 0
     lr: float = 0.001
     encoder_lr: float = 0.00005
     layer_decay: float = 0.9
@@ -118,6 +118,9 @@ class Training:
     device: str = "auto"
     precision: Literal["auto", "float32", "bf16"] = "auto"
     folder: Path | None = None  # for check points; not an option but where the result goes
+
+    def items_a_step(self, items: int) -> int:
+        return self.batch or min(max(items // 16, 4), 64)
 
     def stream(self, name: str, *at: int) -> list[int]:
         """Where the random numbers of one kind begin: one can vary while the others stay."""

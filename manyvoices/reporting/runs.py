@@ -1,4 +1,6 @@
-"""The section on RUN folders that `aggregate -o DIR/` wrote: what made them, how right they are, where they differ."""
+"""The section on RUN folders that `aggregate -o DIR/` wrote: what made them, how right they are, where they differ.
+
+Folders of `train` and `learn` are found here too, and told of in trained.py."""
 
 from __future__ import annotations
 
@@ -6,20 +8,18 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..core.answers import Answers
 from ..core.consensus import Consensus
 from ..core.dataset import Dataset
 from ..core.errors import BadInput
 from ..core.words import count, share
-from ..kernels.skills import beta_interval
+from .trained import is_model, rate
 
 if TYPE_CHECKING:
     import polars as pl
 
 DIFFERENT, FOLDERS = 30, 30
-WANTED = "a folder that `manyvoices aggregate DATA -o DIR/` wrote"
+WANTED = "a folder that `manyvoices aggregate`, `train` or `learn` wrote"
 
 
 def folders(runs: list[Path]) -> dict[str, Path]:
@@ -28,9 +28,9 @@ def folders(runs: list[Path]) -> dict[str, Path]:
     for run in runs:
         if not run.is_dir():
             raise BadInput("not a folder" if run.exists() else "no such folder", file=run, expected=WANTED)
-        inner = [run] if (run / "labels.csv").is_file() else sorted(f.parent for f in run.glob("*/labels.csv"))
+        inner = [run] if is_run(run) else sorted(place for place in run.iterdir() if is_run(place))
         if not inner:
-            raise BadInput("no labels.csv", file=run, expected=WANTED)
+            raise BadInput("neither labels.csv nor a model in it", file=run, expected=WANTED)
         for place in inner:
             name = place.resolve().name if place == run else f"{run.resolve().name}/{place.name}"
             while name in found:
@@ -39,6 +39,10 @@ def folders(runs: list[Path]) -> dict[str, Path]:
     if len(found) > FOLDERS:
         raise BadInput(f"{len(found)} runs", file=runs[0], expected=f"at most {FOLDERS}")
     return found
+
+
+def is_run(place: Path) -> bool:
+    return (place / "labels.csv").is_file() or is_model(place)
 
 
 def about_runs(
@@ -59,7 +63,7 @@ def about_runs(
         right = sum(said[task] == truth[task] for task in both)
         row: dict[str, Any] = {"run": name, "tasks": len(said), "unlabelled": sum(x is None for x in said.values())}
         row |= {"strange": sum(task not in answers.tasks for task in said), "known": len(both)}
-        row |= dict(zip(("accuracy", "low", "high"), accuracy(right, len(both)), strict=True))
+        row |= dict(zip(("accuracy", "low", "high"), rate(right, len(both)), strict=True))
         shared = [task for task in said if task in labels[own]]
         row["same"] = sum(said[task] == labels[own][task] for task in shared) / len(shared) if shared else None
         row |= {key: about.get(key) for key in ("command", "options", "versions", "inputs", "when", "converged")}
@@ -109,13 +113,6 @@ def manifest(place: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return held if isinstance(held, dict) else {}
-
-
-def accuracy(right: int, known: int) -> tuple[float | None, float | None, float | None]:
-    if not known:
-        return None, None, None
-    (low,), (high,) = beta_interval(np.array([right / known]), np.array([float(known)]))
-    return right / known, float(low), float(high)
 
 
 def differences(labels: dict[str, dict[str, str | None]]) -> list[str]:

@@ -22,7 +22,7 @@ from ..core.words import count, ends, interval, number, share, tidy, value
 from ..identification import identified
 from ..inspection import inspected
 from ..runs import fingerprints, versions
-from . import agreement, methods, people, runs, tasks
+from . import agreement, methods, people, runs, tasks, trained
 from .advice import next_steps
 from .content import contents
 from .counting import Counts, counted, values
@@ -55,7 +55,10 @@ def summarised(
         facts["agreement"]["without"] = agreement.without(answers, empty, seed)
     with quiet():  # what `compare` would say on the terminal stands in the section
         facts["methods"] = tried(lambda: methods.about_methods(data, answers, seed), "Methods compared")
-    facts["runs"] = runs.about_runs(folders, data, answers, found, used)
+    models = {name: place for name, place in folders.items() if trained.is_model(place)}
+    labelled = {name: place for name, place in folders.items() if name not in models}
+    facts["runs"] = runs.about_runs(labelled, data, answers, found, used)
+    facts["models"] = trained.about_models(models, data, answers, found)
     facts["dropped"] = about_dropped(data, seen)
     facts["manifest"] = about_run(source, folders, method, used, instead, found, seed)
     facts["figures"] = figures(facts)

@@ -35,6 +35,9 @@ class CoinNet(Crowd):
         self.outlier = nn.Embedding(pairs, classes, sparse=True)  # [answers, K]; a step moves the batch's rows only
         nn.init.zeros_(self.outlier.weight)
 
+    def free(self):
+        return self.raw
+
     def tables(self, seen, at, worker):
         return pick(self.raw, worker).log_softmax(-1)
 

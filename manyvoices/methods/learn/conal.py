@@ -57,6 +57,9 @@ class CoNAL(Crowd):
         own = (pick(p, at)[:, None] @ pick(self.own, worker))[:, 0]
         return (share * pick(p @ self.common, at) + (1 - share) * own).log_softmax(-1)
 
+    def free(self):
+        return self.own
+
     def tables(self, seen, at, worker):
         share = self.share(seen, at, worker)[:, :, None]
         return (share * self.common + (1 - share) * pick(self.own, worker)).log_softmax(-1)

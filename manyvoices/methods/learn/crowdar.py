@@ -48,6 +48,9 @@ class CrowdAR(Crowd):
     def said(self, seen, at, worker):
         return (pick(seen.probs, at)[:, None] @ pick(self.weight, worker))[:, 0].log_softmax(-1)
 
+    def free(self):
+        return self.weight
+
     def tables(self, seen, at, worker):
         return pick(self.weight, worker).log_softmax(-1)
 

@@ -60,6 +60,9 @@ class CrowdLayer(Crowd):
     def said(self, seen, at, worker):
         return self.layer(pick(seen.probs, at)[:, None], worker)[:, 0]
 
+    def free(self):
+        return self.weight if self.form == "matrix" else None
+
     def tables(self, seen, at, worker):
         sure = torch.eye(self.classes, device=worker.device)
         return self.layer(sure.expand(len(worker), -1, -1), worker)

@@ -50,6 +50,9 @@ class GeoCrowdNet(Crowd):
         start = torch.eye(classes) if init == "eye" else planted(classes).log()
         self.raw = nn.Parameter(start.repeat(workers, 1, 1))  # [W, K, K]
 
+    def free(self):
+        return self.raw
+
     def tables(self, seen, at, worker):
         return pick(self.raw, worker).log_softmax(-1)
 
@@ -95,9 +98,8 @@ def geocrowdnet(
         Leave the determinant as it is, and drop the term where it is no number or above 100.
     """
     lesson = Lesson.of(items, answers, training)
-    if variant == "f" and training.batch < len(lesson.classes):
-        log.info(
-            "geocrowdnet: %d items a batch cannot span %d classes; raise --batch", training.batch, len(lesson.classes)
-        )
+    size = training.items_a_step(len(lesson.rows))
+    if variant == "f" and size < len(lesson.classes):
+        log.info("geocrowdnet: %d items a batch cannot span %d classes; raise --batch", size, len(lesson.classes))
     model = lesson.build(GeoCrowdNet, variant=variant, scale=scale, init=init, compat_guard=compat_guard)
     return lesson.learn(model, loss, score=cross_entropy)

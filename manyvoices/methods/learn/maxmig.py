@@ -39,6 +39,9 @@ class MaxMIG(Crowd):
         if prior not in ("uniform", "learned"):
             self.prior.data.copy_(torch.tensor([float(part) for part in prior.split(",")]).log())
 
+    def free(self):
+        return self.weight
+
     def tables(self, seen, at, worker):
         return pick(self.weight, worker).log_softmax(-1)
 

@@ -51,6 +51,9 @@ class TraceReg(Crowd):
         self.scale, self.link, self.reduction, self.warm = scale, link, ce_reduction, warm
         self.raw = nn.Parameter((6 * torch.eye(classes) - 5).repeat(workers, 1, 1))  # [W, K, K]
 
+    def free(self):
+        return self.raw
+
     def tables(self, seen, at, worker):
         raw = pick(self.raw, worker)
         return (log_softplus(raw) if self.link == "softplus" else raw).log_softmax(-1)

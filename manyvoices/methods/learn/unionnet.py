@@ -56,6 +56,9 @@ class UnionNet(Crowd):
     def said(self, seen, at, worker):
         return (self.blocks if self.variant == "a" else self.union)(seen, at, worker).log_softmax(-1)
 
+    def free(self):
+        return self.raw.transpose(1, 2)
+
     def tables(self, seen, at, worker):
         return pick(self.raw, worker).transpose(1, 2).log_softmax(-1)
 

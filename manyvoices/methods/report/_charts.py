@@ -58,6 +58,8 @@ def charts(facts: Facts) -> dict[str, dict[str, Any]]:
         "methods": methods(facts["methods"], "predicts"),
         "right": methods(facts["methods"], "right"),
     }
+    for i, row in enumerate(facts["models"]["rows"] if facts["models"] else []):
+        found |= {f"curve-{i}": curve(row), f"reliability-{i}": reliability(row)}
     return {name: chart for name, chart in found.items() if chart is not None}
 
 
@@ -384,6 +386,104 @@ def confidence(section: Facts | None) -> dict[str, Any] | None:
 
 def between(row: Facts) -> str:
     return f"{100 * row['from']:.0f}–{100 * row['to']:.0f}"
+
+
+def curve(row: Facts) -> dict[str, Any] | None:
+    """What was minimised and, where there are dev items, the same on those."""
+    names = {"loss": "training", "held_out": "held-out answers", "objective": "objective"}
+    values = [
+        {"epoch": point["epoch"], "loss": point[key], "of": name}
+        for point in row["curve"]
+        for key, name in names.items()
+        if key in point
+    ]
+    if len(row["curve"]) < 2:
+        return None
+    seen = [name for name in names.values() if any(v["of"] == name for v in values)]
+    colours = [{"training": "var(--muted)"}.get(name, "var(--accent)") for name in seen]
+    colour: Spec = {"field": "of", "type": "nominal", "scale": {"domain": seen, "range": colours}}
+    if len(seen) < 2:
+        colour["legend"] = None
+    x = {"field": "epoch", "type": "quantitative", "axis": axis("epoch", grid=False, tickMinStep=1, tickCount=6)}
+    y = {
+        "field": "loss",
+        "type": "quantitative",
+        "scale": {"zero": False},
+        "axis": axis(seen[0] if len(seen) == 1 else "loss"),
+    }
+    tooltip = [{"field": "of"}, {"field": "epoch"}, {"field": "loss", "format": ".4f"}]
+    layers: list[Spec] = [
+        {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {"x": x, "y": y, "color": colour}},
+        {
+            "mark": {"type": "point", "filled": True, "size": 30, "opacity": 0.001},
+            "encoding": {"x": x, "y": y, "tooltip": tooltip},
+        },
+    ]
+    kept = [{"epoch": row["kept"]}] if "held_out" in row["curve"][0] else []
+    if kept:
+        rule = {"mark": {"type": "rule", "strokeDash": [4, 4], "color": "var(--muted)"}, "encoding": {"x": x}}
+        layers.append({"data": {"values": kept}, **rule})
+    says = "Down is better."
+    if kept:
+        says += " The weights of the dashed epoch are kept. Where held-out answers rise again, it learns by heart."
+    return chart("How it was learnt", says, 220, values, layer=layers)
+
+
+def reliability(row: Facts) -> dict[str, Any] | None:
+    """The first of the diagrams: on the truth of test items where that is known, else on the dev items."""
+    if not row["reliability"]:
+        return None
+    held = row["reliability"][0]
+    sides = ("after",) if held["temperature"] == 1 else ("before", "after")
+    names = {"before": "uncalibrated", "after": "calibrated" if len(sides) > 1 else "probabilities"}
+    values = [
+        {"promised": b["mean"], "right": b["right"], "n": b["n"], "of": names[side]}
+        for side in sides
+        for b in held[side]["bins"]
+    ]
+    lowest = min(0.5, *(v["promised"] for v in values))
+    x = {"type": "quantitative", "scale": {"domain": [lowest, 1]}}
+    x["axis"] = axis("probability promised", format=".0%", tickCount=5)
+    y = {"type": "quantitative", "scale": {"domain": [0, 1]}}
+    y["axis"] = axis("share in fact right", format=".0%", tickCount=5)
+    domain = [names[side] for side in sides]
+    colour: Spec = {
+        "field": "of",
+        "type": "nominal",
+        "scale": {"domain": domain, "range": ["var(--muted)", "var(--accent)"][-len(sides) :]},
+    }
+    if len(sides) < 2:
+        colour["legend"] = None
+    tooltip = [
+        {"field": "of"},
+        *({"field": f, "format": ".1%"} for f in ("promised", "right")),
+        {"field": "n", "format": ",.0f"},
+    ]
+    size = {"field": "n", "type": "quantitative", "scale": {"range": [40, 300]}, "legend": None}
+    layers: list[Spec] = [
+        {
+            "data": {"values": [{"x": lowest, "y": lowest}, {"x": 1, "y": 1}]},
+            "mark": {"type": "line", "strokeDash": [4, 4], "strokeWidth": 1, "stroke": "var(--muted)"},
+            "encoding": {"x": {"field": "x", **x}, "y": {"field": "y", **y}},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "opacity": 1},
+            "encoding": {
+                "x": {"field": "promised", **x},
+                "y": {"field": "right", **y},
+                "color": colour,
+                "size": size,
+                "tooltip": tooltip,
+            },
+        },
+    ]
+    gap = (
+        f"{held['after']['ece']:.3f}"
+        if len(sides) < 2
+        else f"{held['before']['ece']:.3f} before, {held['after']['ece']:.3f} after"
+    )
+    says = f"{held['of'][0].upper()}{held['of'][1:]}. Expected calibration error {gap}. On the dashed line they keep their word."
+    return chart("What its probabilities are worth", says, 220, values, layer=layers)
 
 
 def calibration(section: Facts | None) -> dict[str, Any] | None:

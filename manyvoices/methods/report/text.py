@@ -173,21 +173,9 @@ def methods(section: Facts) -> list[str]:
 
 def runs(section: Facts) -> list[str]:
     heads = ("run", "labels", "right (95 % interval)", "as in this report", "what it is")
-    rows = (
-        (
-            r["run"],
-            number(r["tasks"]),
-            scored(r, "accuracy", share),
-            "" if r["same"] is None else share(r["same"]),
-            r["says"],
-        )
-        for r in section["rows"]
-    )
+    rows = ((r["run"], number(r["tasks"]), scored(r, "accuracy", share), same(r), r["says"]) for r in section["rows"])
     lines = [*head(section), *table(heads, rows), "### The same labels, run by run", ""]
-    same = (
-        (r["run"], r["other"], number(r["tasks"]), "" if r["same"] is None else share(r["same"]))
-        for r in section["between"]
-    )
+    same = ((r["run"], r["other"], number(r["tasks"]), same(r)) for r in section["between"])
     lines += table(("run", "run", "common tasks", "same label"), same)
     if section["differences"]:
         names = list(section["differences"][0]["labels"])
@@ -204,6 +192,49 @@ def runs(section: Facts) -> list[str]:
             if r[key]
         ]
     return [*lines, ""]
+
+
+def models(section: Facts) -> list[str]:
+    lines = head(section)
+    for row in section["rows"]:
+        lines += [f"### {plain(row['run'])}", "", plain(row["says"], 3 * LONGEST), ""]
+        if any("off" in part for part in row["splits"]):
+            parts = ([p["split"], number(p["items"]), number(p["known"]), value(p["off"])] for p in row["splits"])
+            lines += table(("split", "items", "of known value", "off by"), parts)
+        elif row["splits"]:
+            heads = ("split", "items", "of known truth", "right (95 % interval)", "as the consensus")
+            lines += table(
+                heads,
+                (
+                    [p["split"], number(p["items"]), number(p["known"]), scored(p, "accuracy", share), same(p)]
+                    for p in row["splits"]
+                ),
+            )
+        for held in row["reliability"]:
+            before, after = (f"{held[side]['ece']:.3f}" for side in ("before", "after"))
+            lines += [
+                f"- Calibration error of {plain(held['of'])}: {before} before, {after} at temperature {value(held['temperature'])}"
+            ]
+        lines += [""] * bool(row["reliability"])
+        if row["workers"]:
+            lines += ["How often workers say the truth, by the model:", ""]
+            right = (
+                [w["worker"], number(w["n"]), *(value(w["says"][k][k]) for k in range(len(w["says"])))]
+                for w in row["workers"]["rows"]
+            )
+            lines += table(("worker", "answers", *row["workers"]["classes"]), right)
+        if row["items"]:
+            lines += ["Furthest from what is held to be true:", ""]
+            items = (
+                (r["task"], r["split"], r["says"], r["held"], "truth" if r["known"] else "consensus")
+                for r in row["items"]
+            )
+            lines += table(("item", "split", "it says", "held to be", "by"), items)
+    return lines
+
+
+def same(row: Facts) -> str:
+    return "" if row["same"] is None else share(row["same"])
 
 
 def dropped(section: Facts) -> list[str]:
@@ -228,6 +259,7 @@ SECTIONS = (
     ("confidence", confidence),
     ("methods", methods),
     ("runs", runs),
+    ("models", models),
     ("dropped", dropped),
     ("manifest", manifest),
 )
