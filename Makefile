@@ -1,4 +1,5 @@
 # make demo     install the core into .venv, run the main job on data made on the spot, end with a page to open
+#               (make demo DEEP=1: networks too)
 # make test     everything that is checked: the wheel without extras, then lint, types, docs and all tests
 # make check    lint and types                make docs     write the generated pages of docs/
 # make bench    speed beside other packages   make clean    remove what these made
@@ -19,7 +20,7 @@ export PYTHONNOUSERSITE := 1
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 
-demo: .venv/core
+demo: $(if $(DEEP),.venv/full,.venv/core)
 	@.venv/bin/manyvoices demo
 
 test: test-core test-all
@@ -40,7 +41,7 @@ test-all: .venv/full
 	@echo "== docs"
 	@.venv/bin/python docs/build.py --check
 	@echo "== all tests, with all extras"
-	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/pytest -n $(WORKERS)
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" OMP_NUM_THREADS=1 .venv/bin/pytest -n $(WORKERS)  # threads of all at once would wait for each other
 
 check: .venv/full
 	@echo "== ruff"
