@@ -61,7 +61,10 @@ def without_setup(script: str) -> str:
     return "\n".join(line for line in script.splitlines() if (line.split() or [""])[0] not in SETUP)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+NEED_TORCH = ("learning",)
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, marks=[pytest.mark.extras] if page.stem in NEED_TORCH else [], id=page.stem) for page in PAGES])
 def test_what_a_page_shows_runs(page, tmp_path):
     steps = []
     env = os.environ | {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]), "PYTHONDONTWRITEBYTECODE": "1"}
