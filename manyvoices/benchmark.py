@@ -3,6 +3,7 @@
     [[cell]]
     name = "ds 10^6"                      shown and matched by --only
     who = "manyvoices"                    or crowdkit, peerannot, cleanlab (benchmarks/peers), limit (a loop in C)
+    job = "agree"                         aggregate, if it is not said; report from a file
     method = "ds"
     answers = 1000000                     of benchmarks/answers.py; workers, classes, per_task besides
     iterations = 20
@@ -233,14 +234,14 @@ def measure_ours(cell: dict[str, Any], data: Path) -> dict[str, Any]:
     for _ in range(cell.get("repeat", 3)):
         marks.clear()
         start = time.perf_counter()
-        found = api.aggregate(answers, cell["method"], **options, **side)
+        found = getattr(api, cell.get("job", "aggregate"))(answers, cell["method"], **options, **side)
         fits.append(time.perf_counter() - start)
         between += np.diff(marks).tolist()
-        steps = None if found.trace is None else len(found.trace.values)
+        steps = None if getattr(found, "trace", None) is None else len(found.trace.values)
     result = {
         "seconds": {"load": load, "fit": min(fits)},
         "steps": steps,
-        "accuracy": float((found.codes == truth).mean()),
+        "accuracy": float((found.codes == truth).mean()) if hasattr(found, "codes") else None,
         "peak_mb": peak_mb(),
         "loaded_mb": loaded,
         "interpreter_mb": base,
@@ -253,25 +254,12 @@ def measure_ours(cell: dict[str, Any], data: Path) -> dict[str, Any]:
 
 def from_file(cell: dict[str, Any], data: Path, options: dict[str, Any]) -> dict[str, Any]:
     """The whole way as a user goes it: one process of the command line."""
-    out = data.with_name("manyvoices.csv")
+    report = cell.get("job") == "report"
+    out = data.with_name("manyvoices.html" if report else "manyvoices.csv")
     given = [f"--{name}={value}" for name, value in options.items()]
+    asked = ["report", str(data)] if report else ["aggregate", str(data), "-s", cell["method"]]
     start = time.perf_counter()
-    subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "manyvoices",
-            "aggregate",
-            str(data),
-            "-s",
-            cell["method"],
-            *given,
-            "-o",
-            str(out),
-            "-q",
-        ],
-        check=True,
-    )
+    subprocess.run([sys.executable, "-m", "manyvoices", *asked, *given, "-o", str(out), "-q"], check=True)
     seconds = time.perf_counter() - start
     return {
         "seconds": {"all": seconds},
