@@ -202,7 +202,10 @@ def learn(items: Any, answers: Answers, method: str | Callable = "crowdlayer", *
 
 def load(path: str | Path) -> Learned:
     """A model that `train` or `learn` saved."""
-    from .nn.model import Learned
+    try:
+        from .nn.model import Learned
+    except ModuleNotFoundError as error:
+        raise registry.missing("a trained model", error) from error
 
     return Learned.load(path)
 

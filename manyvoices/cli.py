@@ -17,8 +17,10 @@ from .terminal import (
     SETTINGS,
     Verbs,
     finish,
+    heard,
     loaded,
     notes_of,
+    of_method,
     of_reader,
     parted,
     progress,
@@ -448,7 +450,8 @@ def predict(model, data, out, workers, unseen, format, on, **options):
     place = scoring.place_for(out)
     record = recorded(options | {"from": format, "workers": workers, "unseen": unseen})
     dataset = loaded(data, format, None, options)
-    table = predictions(api.load(model), dataset, workers, unseen)
+    with heard() as remarks:
+        table = predictions(api.load(model), dataset, workers, unseen)
     tell(common, dataset)
     files = [] if place is None else [scoring.save_table(table, place, "predictions")]
     finish(
@@ -457,7 +460,7 @@ def predict(model, data, out, workers, unseen, format, on, **options):
         input=data,
         options=record,
         common=common,
-        notes=notes_of(dataset),
+        notes=[*notes_of(dataset), *remarks],
         files=files,
         plain=(lambda: sys.stdout.write(table.write_csv())) if place is None else None,
     )
@@ -591,17 +594,19 @@ def trained(job, data, out, resume, format, options, labels) -> None:
         raise BadCall(f"{job} makes one model at a time")
     spare(Path(out), [data])
     record = recorded(options | {"from": format, "labels": labels})
-    own = {o.name for o in method.options}
-    given = {name: value for name, value in options.items() if name in own and value is not None} | bracketed
-    dataset = loaded(data, format, None, {name: value for name, value in options.items() if name not in own})
-    with progress(common):
-        model, files, scores = trained_folder(job, dataset, method, given, Path(out), labels=labels, resume=resume)
+    given, others = of_method(options, method)
+    given |= bracketed
+    dataset = loaded(data, format, None, others)
+    inputs = fingerprints(Path(data), [name for name in (labels, given.get("path_remove")) if name])
+    with progress(common), heard() as remarks:
+        model, files, scores = trained_folder(
+            job, dataset, method, given, Path(out), labels=labels, resume=resume, inputs=inputs
+        )
     if not files:
         return  # another process of the group writes and tells
     tell(common, dataset)
-    went_in = [labels] if labels not in (None, "truth") else []
-    about = {"scores": scores, "metrics": model.metrics[-1:], "notes": dataset.messages, "left_out": dataset.dropped}
-    inputs = fingerprints(Path(data), went_in)
+    notes = [*dataset.messages, *remarks]
+    about = {"scores": scores, "metrics": model.metrics[-1:], "notes": notes, "left_out": dataset.dropped}
     files.append(write_manifest(Path(out), [job, method.name], method.defaults() | given, inputs, {}, about))
     last = {**(model.metrics[-1] if model.metrics else {}), **scores}
     say(common)(f"{method.name}: " + ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in last.items()))
@@ -612,7 +617,7 @@ def trained(job, data, out, resume, format, options, labels) -> None:
         input=data,
         options=record,
         common=common,
-        notes=notes_of(dataset),
+        notes=[*notes_of(dataset), *remarks],
         files=files,
         plain=lambda: say(common)(f"wrote {out}"),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,15 @@ if TYPE_CHECKING:
     import polars as pl
 
     from .nn.model import Learned
+
+# what the numbers among the options may be, whichever method has them
+LEAST = {"epochs": 1, "rounds": 1, "accumulate": 1, "dim": 1}
+LEAST |= dict.fromkeys(("batch", "hidden", "warmup", "patience", "clip", "decay", "warm", "alpha", "tol", "ridge"), 0)
+LEAST |= dict.fromkeys(("smoothing", "volume", "sparsity", "seed"), 0)
+ABOVE = ("lr", "encoder_lr", "layer_decay", "lr_decay")
+SHARES = ("dropout", "momentum")
+WITHIN = ("prior",)
+PARTS = ("balance",)
 
 
 def taught(
@@ -53,14 +62,16 @@ def taught(
         [(chosen, given)] = asked
     function = method if callable(method) else registry.find(job, chosen.name)
     own, training = divided(chosen, chosen.settle(dict(options)) | given, folder)
+    from .nn.devices import within_memory
+
     if job == "train":
-        told = labels_of(labels, items)
+        told: Any = labels_of(labels, items)
         if "answers" in chosen.data and answers is not None and not (isinstance(labels, str) and labels == "truth"):
             own["answers"] = answers  # those to dev items choose among the weights
-        return function(items, told, **own, training=training)
-    if answers is None:
+    elif (told := answers) is None:
         raise BadInput("the data set has items but no answers", expected="answers of workers, or labels and `train`")
-    return function(items, answers, **own, training=training)
+    with within_memory(f"with {chosen.name}", "lower --batch or --hidden, or take an encoder of fewer numbers"):
+        return function(items, told, **own, training=training)
 
 
 def divided(chosen: registry.Method, options: Mapping[str, Any], folder: Path | None) -> tuple[dict[str, Any], Any]:
@@ -75,15 +86,24 @@ def divided(chosen: registry.Method, options: Mapping[str, Any], folder: Path | 
 
 def checked(options: Mapping[str, Any]) -> None:
     """Numbers that cannot be meant, said before the work."""
-    least = {"epochs": 1, "batch": 0, "hidden": 0, "warmup": 0, "patience": 0, "clip": 0, "decay": 0}
-    for name, low in least.items():
-        if name in options and options[name] < low:
-            raise BadCall(f"--{name} is {options[name]}: expected {low} or more")
-    for name in ("lr", "encoder_lr"):
-        if name in options and not options[name] > 0:
-            raise BadCall(f"--{name.replace('_', '-')} is {options[name]}: expected a number above 0")
-    if "dropout" in options and not 0 <= options["dropout"] < 1:
-        raise BadCall(f"--dropout is {options['dropout']}: expected a number from 0 to below 1")
+    for name, value in options.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        expected = ""
+        if not np.isfinite(value):
+            expected = "a finite number"
+        elif value < LEAST.get(name, -np.inf):
+            expected = f"{LEAST[name]} or more"
+        elif name in ABOVE and not value > 0:
+            expected = "a number above 0"
+        elif name in SHARES and not 0 <= value < 1:
+            expected = "a number from 0 to below 1"
+        elif name in WITHIN and not 0 < value < 1:
+            expected = "a number between 0 and 1"
+        elif name in PARTS and not 0 <= value <= 1:
+            expected = "a number from 0 to 1"
+        if expected:
+            raise BadCall(f"--{name.replace('_', '-')} is {value}: expected {expected}")
 
 
 # what the command line does beyond a call -----------------------------------------------------------------------------
@@ -98,31 +118,49 @@ def trained_folder(
     *,
     labels: str | None = None,
     resume: bool = False,
+    inputs: Mapping[str, str] | None = None,
 ) -> tuple[Learned, list[Path], dict[str, float]]:
-    """Train and save; check points lie in the folder until it is whole. Also how often it is right, split by split."""
+    """Train and save; check points lie in the folder until it is whole. Also how often it is right, split by split.
+    `inputs` are the sha256 of what goes in, by file."""
     check_writable(out / "config.json")
+    for left in out.glob(".checkpoint.safetensors.*.part"):  # of a run that was killed
+        left.unlink(missing_ok=True)
     if not resume:
         (out / "checkpoint.safetensors").unlink(missing_ok=True)
     elif not (out / "checkpoint.safetensors").is_file() and (out / "config.json").is_file():
         raise BadCall(f"--resume: {out} holds a finished model; leave --resume out to train anew")
+    registry.find(job, method.name)  # says what it needs that is not there
     from .nn import devices
 
-    with calling(job, method, options, out), devices.group():
+    asked = {"job": job, "method": method.name, "options": dict(sorted(options.items()))}
+    with calling(asked | {"labels": labels, "inputs": sorted((inputs or {}).values())}, out), devices.group():
         model = taught(job, data.items, method.name, options, answers=data.answers, labels=labels, folder=out)
-        files = model.save(out) if devices.rank() == 0 else []
-    return model, files, right(model, data.items)
+        if devices.rank():
+            return model, [], {}  # one process writes
+        scores = right(model, data.items)
+        return model, replace(model, about=model.about | {"scores": scores}).save(out), scores
 
 
 @contextmanager
-def calling(job: str, method: registry.Method, options: Mapping[str, Any], out: Path) -> Iterator[None]:
+def calling(asked: dict[str, Any], out: Path) -> Iterator[None]:
     """A check point of another call must not be gone on from: what was asked for is kept beside it."""
-    asked = json.dumps({"job": job, "method": method.name, "options": dict(sorted(options.items()))}, default=str)
-    mark = out / "call.json"
-    if (out / "checkpoint.safetensors").is_file() and (not mark.is_file() or mark.read_text(encoding="utf-8") != asked):
-        raise BadCall(f"--resume: {out} was begun with other options; repeat those, or leave --resume out")
-    put_text(mark, asked)
-    yield
-    mark.unlink(missing_ok=True)
+    mark, point, text, new = (
+        out / "call.json",
+        out / "checkpoint.safetensors",
+        json.dumps(asked, default=str),
+        not out.exists(),
+    )
+    if point.is_file() and (not mark.is_file() or mark.read_text(encoding="utf-8") != text):
+        raise BadCall(f"--resume: {out} was begun with other options or data; repeat those, or leave --resume out")
+    put_text(mark, text)
+    try:
+        yield
+    finally:
+        if not point.is_file():  # whole, or nothing there to go on from
+            mark.unlink(missing_ok=True)
+            if new:
+                with suppress(OSError):  # something lies in it
+                    out.rmdir()
 
 
 def right(model: Learned, items: Items) -> dict[str, float]:
@@ -172,6 +210,7 @@ def predictions(model: Learned, data: Dataset, workers: str | None, unseen: str)
     import polars as pl
 
     from .nn import encoders
+    from .nn.devices import within_memory
 
     if data.items is None:
         raise BadInput("the data set has no items to predict", expected="items with text, images, sound or features")
@@ -179,11 +218,12 @@ def predictions(model: Learned, data: Dataset, workers: str | None, unseen: str)
     content.tell()
     split = splits_known(model, data.items, content.ids)
     names = content.ids.to_list()
-    if workers is None:
-        rows, columns, probs = np.arange(len(names)), {}, model.predict(content)
-    else:
-        rows, codes, who = pairs(model, data, content, workers, unseen)
-        columns, probs = {"worker": who}, model.predict_pairs(content, rows, codes)
+    with within_memory("predicting", "predict fewer items, or workers, at a time"):
+        if workers is None:
+            rows, columns, probs = np.arange(len(names)), {}, model.predict(content)
+        else:
+            rows, codes, who = pairs(model, data, content, workers, unseen)
+            columns, probs = {"worker": who}, model.predict_pairs(content, rows, codes)
     if model.about["scale"] == "interval":
         within = model.about.get("radius") if workers is None else None
         columns |= {"value": probs[:, 0], "low": None, "high": None}
@@ -219,9 +259,10 @@ def pairs(model: Learned, data: Dataset, content: Content, workers: str, unseen:
             model.worker_codes([data.answers.workers[w] for w in np.unique(once[:, 1])], unseen)
         called = data.answers.workers.to_list()
         return once[:, 0], known[once[:, 1]], [called[w] for w in once[:, 1]]
-    named = (
-        model.workers.to_list() if workers == "all" else [part.strip() for part in workers.split(",") if part.strip()]
-    )
+    asked = dict.fromkeys(part.strip() for part in workers.split(",") if part.strip())
+    if not asked:
+        raise BadCall("--workers names nobody: write --workers alone, --workers all, or --workers A,B")
+    named = model.workers.to_list() if workers == "all" else list(asked)
     codes, n = model.worker_codes(named, unseen), len(content)
     return np.repeat(np.arange(n), len(named)), np.tile(codes, n), named * n
 

@@ -8,6 +8,7 @@ import itertools
 import json
 import platform
 import re
+import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -336,6 +337,7 @@ def versions() -> dict[str, str]:
         "manyvoices": __version__,
         "python": platform.python_version(),
         **{name: version(name) for name in ("numpy", "scipy", "polars")},
+        **{name: version(name) for name in ("torch", "transformers") if name in sys.modules},
     }
 
 

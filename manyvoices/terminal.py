@@ -9,6 +9,8 @@ import os
 import re
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,9 +56,10 @@ class Verb(click.Command):
     def __init__(self, *args, job=None, reads=False, options=True, gates=False, **kwargs):
         super().__init__(*args, **kwargs)
         self.job, self.reads, self.options, self.gates = job, reads, options, gates
+        self.own = self.params
 
     def parse_args(self, ctx, args):
-        self.params = [p for p in self.params if getattr(p, "of_method", "") not in ("method", "reader")]
+        self.params = self.own
         extra: dict[str, tuple[registry.Option, str]] = {}
         values = self.first_look(ctx, args)
         if self.job:
@@ -69,8 +72,10 @@ class Verb(click.Command):
             known = values.get("format")
             for name in [registry.resolve("read", known)[0]] if known else registry.names("read"):
                 extra = {o.name: (o, "reader") for o in registry.about("read", name).options} | extra
-        taken = {p.name for p in self.params}
-        self.params += [click_option(o, kind) for o, kind in extra.values() if o.name not in taken]
+        taken = {p.name: p for p in self.own}
+        both = {n: shared(taken[n], o) for n, (o, kind) in extra.items() if isinstance(taken.get(n), Reading)}
+        more = [click_option(o, kind) for o, kind in extra.values() if o.name not in taken]
+        self.params = [both.get(p.name, p) for p in self.own] + more
         if self.gates:
             args, ctx.meta["gates"] = gates(args, {flag for p in self.params for flag in p.opts})
         return super().parse_args(ctx, args)
@@ -153,6 +158,33 @@ def click_option(option: registry.Option, of_method: str) -> click.Option:
     return made
 
 
+def shared(reading: click.Option, option: registry.Option) -> click.Option:
+    """An option of reading whose name a method's option has too (CoNAL's scale): words are for reading, numbers for it."""
+    made = click_option(option, "method")
+    made.type, words = Either(reading.type, made.type), (reading.help or "").partition(" [")[0].rstrip(".")
+    made.help = f"{made.help} Or, as a word: {words[0].lower()}{words[1:]}."
+    return made
+
+
+class Either(click.ParamType):
+    """A word that the one type knows, or else a value of the other."""
+
+    def __init__(self, words: Any, kind: click.ParamType):
+        self.words, self.kind = words, kind
+        self.name = "|".join([*words.choices, kind.name])
+
+    def get_metavar(self, param, ctx):
+        return f"[{self.name}]"
+
+    def convert(self, value, param, ctx):
+        if str(value).lower() in self.words.choices:
+            return str(value).lower()
+        try:
+            return self.kind.convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is no {self.kind.name} and none of {', '.join(self.words.choices)}.", param, ctx)
+
+
 class OrNone(click.ParamType):
     """A type whose option may also be None, which is told from an option not given by being text."""
 
@@ -223,6 +255,18 @@ def parted(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return common, options
 
 
+def of_method(options: dict[str, Any], method: registry.Method) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options that were given to the method, and the others. Where reading has one of the same name, its words are its own."""
+    kinds = {o.name: o.type for o in method.options}
+    mine = {
+        name: value
+        for name, value in options.items()
+        if name in kinds and not (name in RULES and isinstance(value, str) and kinds[name] != "str")
+    }
+    given = {name: value for name, value in mine.items() if value is not None}
+    return given, {name: value for name, value in options.items() if name not in mine}
+
+
 def of_reader(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name not in RULES}
 
@@ -232,6 +276,22 @@ class Lines(logging.Handler):
 
     def emit(self, record):
         click.echo(record.getMessage(), err=True)
+
+
+@contextmanager
+def heard() -> Iterator[list[str]]:
+    """What the library logs, also as lines to keep: for --json and manifests, with -q too."""
+    found: list[str] = []
+    log, kept = logging.getLogger("manyvoices"), logging.Handler(logging.INFO)
+    kept.emit = lambda record: found.append(record.getMessage())  # type: ignore[method-assign]
+    before = log.level
+    log.setLevel(min(log.getEffectiveLevel(), logging.INFO))
+    log.addHandler(kept)
+    try:
+        yield found
+    finally:
+        log.removeHandler(kept)
+        log.setLevel(before)
 
 
 def loaded(data: str, format: str | None, on: str | None, options: dict[str, Any]):

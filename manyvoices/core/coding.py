@@ -312,6 +312,7 @@ def items_of(raw: Raw, answers: Answers | None, rules: Rules, messages: list) ->
         truth[ids.code(known["task"].to_list())] = classes.code(said.to_list())
     splits = raw.splits
     if splits is None and raw.items is not None and "split" in raw.items.columns:
-        splits = raw.items.select("task", "split")
+        parts = raw.items.select("task", pl.col("split").cast(pl.String)).drop_nulls()
+        splits = parts if parts.height and parts["split"].is_in(["train", "dev", "test"]).all() else None
     folder = None if (given := raw.about.get("folder")) is None else Path(given)
     return Items(ids, classes, truth, raw.items, raw.arrays, splits, folder, scale, stated, rules.strict)

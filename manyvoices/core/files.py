@@ -13,6 +13,8 @@ from .errors import BadCall, NotWritable
 # what the files of a data folder are called, without suffixes
 READ = {"answers", "truth", "items", "images", "features", "tasks", "splits", "workers", "META"}
 READ |= {"metadata", "ground_truth", "crowd_labels", "gt"}
+MASK = os.umask(0)
+os.umask(MASK)
 
 
 @contextmanager
@@ -63,7 +65,9 @@ def put(path: Path, write: Callable[[Path], object]) -> Path:
     with writing(path.parent) as new:
         if path.is_dir():
             raise IsADirectoryError(21, f"{path.name} is a folder")
-        write(new(path.name))
+        file = new(path.name)
+        write(file)
+        file.chmod(0o666 & ~MASK)  # safetensors makes files for their owner alone
     return path
 
 

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 import numpy as np
 import torch
 
-from ..core.errors import BadCall
+from ..core.errors import BadCall, ManyVoicesError
 
 
 def device_of(name: str) -> torch.device:
@@ -18,9 +18,13 @@ def device_of(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise BadCall(f"--device {name}: expected auto, cpu, cuda or cuda:N") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise BadCall(f"--device {name}: this machine has no CUDA device; leave --device out")
+        device = torch.device("meta")  # as little a place to compute as a name that is none
+    if device.type not in ("cpu", "cuda"):
+        raise BadCall(f"--device {name}: expected auto, cpu, cuda or cuda:N")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        many = torch.cuda.device_count()
+        has = f"{many} CUDA device{'s' * (many > 1)}" if many else "no CUDA device"
+        raise BadCall(f"--device {name}: this machine has {has}; leave --device out")
     return device
 
 
@@ -32,6 +36,18 @@ def precise(precision: str, device: torch.device, heavy: bool) -> AbstractContex
     """Autocast to bf16 where it was asked for, or where a trained encoder makes it worth while."""
     wanted = precision == "bf16" or (precision == "auto" and heavy and has_bf16(device))
     return torch.autocast(device.type, torch.bfloat16) if wanted else nullcontext()
+
+
+@contextmanager
+def within_memory(doing: str, lower: str) -> Iterator[None]:
+    """Where there is no memory left, what can be asked for instead."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        # torch has a kind of its own for this on CUDA only
+        if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "allocate memory" not in str(error):
+            raise
+        raise ManyVoicesError(f"out of memory {doing}: {lower}") from error
 
 
 @contextmanager

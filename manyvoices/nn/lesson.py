@@ -22,7 +22,7 @@ from .calibration import calibrated
 from .loop import Loss, Run, fit
 from .model import Learned
 from .nets import Crowd, Net
-from .selection import about_answers, about_labels, balanced, chosen, counted, splits_of, unit_of
+from .selection import SPLITS, about_answers, about_labels, balanced, chosen, counted, splits_of, unit_of
 from .training import Training
 
 C = TypeVar("C", bound=Crowd)
@@ -149,6 +149,7 @@ class Lesson:
             "scale": self.scale,
             "aim": self.aim,
             "unit": list(self.unit),
+            "learnt_from": self.learnt_from(),
             "epochs": run.epoch,
             "kept_epoch": run.best_epoch if self.how.keep == "best" and run.best_epoch else run.epoch,
         }
@@ -156,6 +157,13 @@ class Lesson:
         if self.aim == "number":
             return found.with_radius(self.apart(model))
         return calibrated(self, found) if self.how.calibrate else found
+
+    def learnt_from(self) -> dict[str, int]:
+        """How much of everything: for the card."""
+        found = {f"{name}_items": int((self.split == code).sum()) for code, name in enumerate(SPLITS)}
+        if self.target is None:
+            return found | {"items": len(self.rows), "answers": len(self.votes.about(self.rows)[0])}
+        return found | {"items": len(self.rows), "labels": len(self.rows)}
 
     @torch.no_grad()
     def apart(self, model: Crowd) -> float | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -81,13 +81,14 @@ def fit(
             before(epoch)
         for group in (group for optimizer in optimizers for group in optimizer.param_groups):
             group["lr"] = group["full"] * rate(epoch)
-        with devices.drawing(how.stream("dropout", epoch, devices.rank())):
+        with devices.drawing(how.stream("dropout", epoch, devices.rank())), within_memory(how, train, epoch):
             row = {"epoch": epoch + 1, "loss": one_epoch(step, train, optimizers, how, heavy, epoch)}
         run.epoch = epoch + 1
         if after is not None:
             row |= after(epoch)
         if dev is not None:
-            row["dev"] = held_out(model, score or loss, dev, how, heavy)
+            with within_memory(how, dev, epoch):
+                row["dev"] = held_out(model, score or loss, dev, how, heavy)
             if row["dev"] > run.best:
                 run.best, run.best_epoch = row["dev"], run.epoch
                 best = snapshot(model)
@@ -151,13 +152,22 @@ def usable(value: torch.Tensor, what: str, how: Training, epoch: int, number: in
     """A run whose numbers are none stops where that happens, before anything is kept of it."""
     if math.isfinite(float(value)):
         return
-    kept = (
-        ""
-        if how.folder is None or not epoch
-        else f"; the last good check point is that of epoch {epoch} in {how.folder}"
-    )
     where = f"epoch {epoch + 1}, batch {number} of {steps} (step {epoch * steps + number})"
-    raise ManyVoicesError(f"the {what} became {float(value)} in {where}: lower --lr, or set --clip{kept}")
+    raise ManyVoicesError(
+        f"the {what} became {float(value)} in {where}: lower --lr, or set --clip{last_good(how, epoch)}"
+    )
+
+
+def last_good(how: Training, epoch: int) -> str:
+    if how.folder is None or not epoch:
+        return ""
+    return f"; the last good check point is that of epoch {epoch} in {how.folder}"
+
+
+def within_memory(how: Training, batches: Batches, epoch: int) -> AbstractContextManager:
+    lower = f"lower --batch, now {batches.size} (with --accumulate a step stays as large)"
+    lower += ", or leave --finetune out" if how.finetune else ", or --hidden"
+    return devices.within_memory(f"in epoch {epoch + 1}", lower + last_good(how, epoch))
 
 
 @torch.no_grad()

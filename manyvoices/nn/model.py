@@ -239,6 +239,8 @@ def read_splits(path: Path) -> tuple[Names, np.ndarray] | None:
 def calibration(about: dict[str, Any]) -> list[str]:
     """How far the probabilities are off, in words."""
     found = about.get("calibration")
+    if about["scale"] == "interval":
+        return []
     if found is None:
         return ["probabilities: as the network gives them (--calibrate fits a temperature on the dev items)"]
     parts = {"probabilities": found} | ({"of workers": found["workers"]} if "workers" in found else {})
@@ -247,6 +249,16 @@ def calibration(about: dict[str, Any]) -> list[str]:
         f"{part['before']['ece']:.4f} before, {part['after']['ece']:.4f} after ({part['after']['n']:g}, 15 bins)"
         for name, part in parts.items()
     ]
+
+
+def seen(about: dict[str, Any]) -> str:
+    """What it was trained on, in words."""
+    n = about.get("learnt_from")
+    if n is None:
+        return ""
+    told = f"{n['answers']} answers about" if "answers" in n else f"{n['labels']} labels of"
+    splits = ", ".join(f"{n[f'{name}_items']} {name}" for name in SPLITS)
+    return f"{told} {n['items']} training items ({about['encoder']['kind']}); items: {splits}"
 
 
 def card(model: Learned) -> str:
@@ -258,9 +270,12 @@ def card(model: Learned) -> str:
         f"Made by manyvoices {version('manyvoices')}: `{about['job']} -s {about['method']}`.",
         "",
         f"- encoder: {about['encoder']['name']} ({'trained' if about['encoder']['trained'] else 'frozen'})",
-        f"- classes: {len(model.classes)}; workers: {0 if model.workers is None else len(model.workers)}",
+        *(f"- data: {line}" for line in [seen(about)] if line),
+        f"- {'numbers' if not len(model.classes) else f'classes: {len(model.classes)}'}"
+        + ("" if model.workers is None else f"; workers: {len(model.workers)}"),
         f"- epochs: {about['epochs']}, weights of epoch {about['kept_epoch']}",
         *(f"- {name}: {value:.6g}" for name, value in last.items()),
+        *(f"- {name.replace('_', ' ')}: {value:.4f}" for name, value in about.get("scores", {}).items()),
         *(f"- {line}" for line in calibration(about)),
         "",
         "It predicts what it was trained on: answers of these people about such items. How good it is on others is not known;",

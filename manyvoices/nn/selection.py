@@ -33,6 +33,8 @@ def splits_of(items: Items, content: Content, seed: int) -> np.ndarray:
             )
         )
         code = {name: i for i, name in enumerate(SPLITS)}
+        if said and (absent := sum(said.get(task) is None for task in content.ids)):
+            log.info("%d items are in no split of the data: they count as train", absent)
         return np.array([code.get(said.get(task) or "train", 0) for task in content.ids], np.int8)
     split = np.zeros(len(content), np.int8)
     order = np.random.default_rng([seed, 10]).permutation(len(content))

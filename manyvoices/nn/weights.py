@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..core import registry
 from ..core.errors import BadCall, BadInput, ManyVoicesError, Unknown
 from .home import home, once
 
@@ -183,8 +184,8 @@ def fetched(name: str, wheel: str | None = None) -> dict[str, Any]:
     if name.startswith("hf:"):
         try:
             from .encoders import saved
-        except ImportError as error:
-            raise ManyVoicesError(f"{name} needs {error.name}: pip install 'manyvoices[deep]'") from None
+        except ModuleNotFoundError as error:
+            raise registry.missing(name, error) from None
         saved.ready(name)
         return {"name": name, "folder": str(saved.folder_of(name))}
     if name not in PACKAGES and name in {row["name"] for row in listed()}:

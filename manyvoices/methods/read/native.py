@@ -194,9 +194,12 @@ def _with_items(raw: Raw, path: Path) -> Raw:
             truth=images.select("task", label="class"),
             notes=[*raw.notes, *notes],
         )
-    if raw.items is not None and "split" in raw.items.columns:
-        named = raw.items.select("task", pl.col("split").replace(SPLITS)).filter(pl.col("split").is_in(NAMES))
-        raw = replace(raw, splits=named if named.height else None)
+    if raw.splits is None and raw.items is not None and "split" in raw.items.columns:
+        if any(_parts(table).is_in(NAMES)):
+            raw = replace(raw, splits=_splits(table, empty=True))
+        else:  # of another kind
+            note = f"{table.path.name}: the column split names no train, dev or test, so it is no split"
+            raw = replace(raw, notes=[*raw.notes, note])
     return raw
 
 
@@ -235,7 +238,8 @@ def _npz(path: Path) -> tuple[list[str], list[str] | None]:
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, AttributeError) as error:
         if isinstance(error, BadInput):
             raise
-        raise BadInput(f"not a readable npz file ({error})", file=path, expected=expected) from None
+        why = "it holds pickled objects, or is none" if "allow_pickle" in str(error) else error
+        raise BadInput(f"not a readable npz file ({why})", file=path, expected=expected) from None
     lengths = {name: array.shape for name, array in arrays.items()}
     if kind != np.uint8 or len(shape) not in (3, 4) or any(length != shape[:1] for length in lengths.values()):
         raise BadInput(
@@ -270,9 +274,14 @@ def _npy(path: Path) -> list[str]:
     return lines
 
 
-def _splits(table: Table) -> pl.DataFrame:
-    splits = table.frame.select("task", pl.col("split").replace({**SPLITS, "validation": "dev", "valid": "dev"}))
-    wrong = ~splits["split"].is_in(NAMES).fill_null(False)
+def _parts(table: Table) -> pl.Series:
+    return table.frame["split"].replace({**SPLITS, "validation": "dev", "valid": "dev"})
+
+
+def _splits(table: Table, *, empty: bool = False) -> pl.DataFrame:
+    """Which part each task is in; with `empty`, a task may be in none."""
+    splits = table.frame.select("task").with_columns(split=_parts(table))
+    wrong = ~splits["split"].is_in(NAMES).fill_null(empty)
     if wrong.any():
         row = wrong.to_list().index(True)
         value = table.frame["split"][row]
@@ -283,7 +292,7 @@ def _splits(table: Table) -> pl.DataFrame:
             value=value,
             expected="train, dev or test",
         )
-    return splits
+    return splits.drop_nulls()
 
 
 # Writing -------------------------------------------------------------------------------------------------------------

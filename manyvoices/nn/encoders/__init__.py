@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from ...core import registry
 from ...core.content import Content
 from ...core.errors import BadCall, BadInput, Unknown
 from ...core.tokens import Tokens
@@ -71,7 +72,10 @@ def find(name: str, kind: str) -> tuple[str, ModuleType]:
             raise Unknown.name("encoder", name, known)
         base = "saved"
         name = name if name.startswith("hf:") else str(Path(name).resolve())
-    module = importlib.import_module(f"{__name__}.{base}")
+    try:
+        module = importlib.import_module(f"{__name__}.{base}")
+    except ModuleNotFoundError as error:
+        raise registry.missing(f"the encoder {name}", error) from error
     if kind not in module.KINDS:
         raise BadInput(f"the encoder {name} takes {' or '.join(module.KINDS)}, and these items are {kind}")
     return name, module
