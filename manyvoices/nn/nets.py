@@ -143,6 +143,13 @@ class Norm(nn.BatchNorm1d):
         return (x - mean) / (spread + self.eps).sqrt() * self.weight + self.bias
 
 
+def unbiased(layer: nn.Linear) -> nn.Linear:
+    """Without its bias, for a norm behind it takes that away again: the slope would be rounding alone, which an optimiser
+    that divides by its size makes large. The numbers of its start are drawn as ever."""
+    layer.register_parameter("bias", None)
+    return layer
+
+
 def pick(table: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     """table[rows]. The gradient is added up in one order, whatever the number of threads; that of indexing is not."""
     return F.embedding(rows, table.flatten(1)).reshape(len(rows), *table.shape[1:])

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import manyvoices as mv
+from manyvoices.core import registry
 from manyvoices.core.errors import BadCall, ManyVoicesError
 
 pytestmark = pytest.mark.extras
@@ -112,20 +113,70 @@ def test_early_stopping_and_the_weights_that_are_kept(tmp_path, folder):
     assert last.about["kept_epoch"] == len(dev)
 
 
-@pytest.mark.slow
-def test_two_processes_are_one_with_the_double_batch(folder, tmp_path):
-    options = ["--epochs", "4", "--dropout", "0", "--hidden", "8", "--optimizer", "adamw", "--decay", "0.01", "-q"]
-    call = [sys.executable, "-m", "manyvoices", "learn", str(folder), "-s", "crowdlayer", *options]
-    alone = subprocess.run([*call, "--batch", "32", "-o", str(tmp_path / "one")], capture_output=True, text=True)
-    assert alone.returncode == 0, alone.stderr
-    run = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0", "--rdzv-backend", "c10d",
-           "--rdzv-endpoint", "localhost:0", "-m", "manyvoices", *call[3:]]
-    both = subprocess.run([*run, "--batch", "16", "-o", str(tmp_path / "two")], capture_output=True, text=True,
-                          env=os.environ | {"OMP_NUM_THREADS": "1"}, timeout=300)
-    assert both.returncode == 0, both.stderr[-2000:]
+@pytest.fixture
+def uneven(folder):
+    """Items with one, two or three answers: a mean of the means of two halves is not the mean of the whole."""
+    first, *rows = (folder / "answers.csv").read_text().splitlines()
+    rows = [row for row in rows if int(row[1:].split(",")[0]) % 3 >= int(row.split(",")[1][1:])]
+    (folder / "answers.csv").write_text("\n".join([first, *rows]) + "\n")
+    return folder
+
+
+RUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
+
+
+def in_two(*args):
+    done = subprocess.run([*RUN, *map(str, args)], capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def same_weights(one, two):
     from safetensors.numpy import load_file
 
-    one, two = (load_file(tmp_path / name / "model.safetensors") for name in ("one", "two"))
+    one, two = load_file(one), load_file(two)
     assert one.keys() == two.keys()
     for name in one:
         assert np.allclose(one[name], two[name], atol=1e-5), name
+
+
+@pytest.mark.slow
+def test_two_processes_are_one_with_the_double_batch(uneven, tmp_path):
+    options = ["--epochs", "4", "--dropout", "0", "--hidden", "8", "--optimizer", "adamw", "--decay", "0.01", "-q"]
+    call = ["-m", "manyvoices", "learn", str(uneven), "-s", "crowdlayer", *options]
+    alone = subprocess.run([sys.executable, *call, "--batch", "32", "-o", str(tmp_path / "one")], capture_output=True, text=True)
+    assert alone.returncode == 0, alone.stderr
+    in_two(*call, "--batch", "16", "-o", tmp_path / "two")
+    assert sorted(file.name for file in (tmp_path / "two").iterdir()) == sorted(file.name for file in (tmp_path / "one").iterdir())
+    same_weights(tmp_path / "one/model.safetensors", tmp_path / "two/model.safetensors")
+
+
+EVERY = """
+import sys, torch
+import manyvoices as mv
+from manyvoices.nn import devices
+from safetensors.torch import save_file
+
+torch.set_num_threads(1)
+folder, out, batch, *methods = sys.argv[1:]
+data = mv.read(folder)
+with devices.group():
+    for name in methods:
+        model = mv.learn(data.items, data.answers, name, batch=int(batch), epochs=3, dropout=0.0, hidden=8, decay=.01)
+        if devices.rank() == 0:
+            save_file({k: t.contiguous().clone() for k, t in model.net.state_dict().items()}, f"{out}/{name}")
+"""
+DRAWN = {"annotmix": "each process mixes its own answers and drops its own inputs at random", "raykar": "fitted without the loop"}
+
+
+@pytest.mark.slow
+def test_two_processes_with_every_method(uneven, tmp_path):
+    methods = [name for name in registry.names("learn") if name not in DRAWN]
+    script = tmp_path / "every.py"
+    script.write_text(EVERY)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    alone = subprocess.run([sys.executable, script, uneven, tmp_path / "one", "32", *methods], capture_output=True, text=True)
+    assert alone.returncode == 0, alone.stderr
+    in_two(script, uneven, tmp_path / "two", "16", *methods)
+    for name in methods:
+        same_weights(tmp_path / "one" / name, tmp_path / "two" / name)

@@ -25,7 +25,7 @@ from ...core.errors import BadCall
 from ...core.items import Items
 from ...nn.lesson import Lesson, cross_entropy
 from ...nn.model import Learned
-from ...nn.nets import Crowd, Norm, odds, one_hot_layer, pick, through
+from ...nn.nets import Crowd, Norm, odds, one_hot_layer, pick, through, unbiased
 from ...nn.training import Training
 
 
@@ -38,7 +38,7 @@ class AnnotMix(Crowd):
         super().__init__(net, workers, classes)
         self.alpha, self.within = alpha, mix_only_annotators
         self.who, self.what = one_hot_layer(workers, 128), nn.Linear(net.width, 128)
-        self.inner = nn.Sequential(nn.Dropout(0.5), nn.Linear(256, 128), Norm(128), nn.ReLU())
+        self.inner = nn.Sequential(nn.Dropout(0.5), unbiased(nn.Linear(256, 128)), Norm(128), nn.ReLU())
         self.outer = nn.Linear(128, classes * classes)
         self.outer.bias.data.copy_(torch.eye(classes).flatten() * odds(prior, classes))
 

@@ -30,7 +30,7 @@ from ...core.errors import BadCall
 from ...core.items import Items
 from ...nn.lesson import Lesson, cross_entropy, likelihood
 from ...nn.model import Learned
-from ...nn.nets import Crowd, Norm, odds, one_hot_layer, pick
+from ...nn.nets import Crowd, Norm, odds, one_hot_layer, pick, unbiased
 from ...nn.training import Training
 
 ALPHA, BETA = 1.25, 0.25
@@ -56,9 +56,10 @@ class MaDL(Crowd):
         super().__init__(net, workers, classes)
         self.confusion, self.depends, self.alike = confusion, per_item, alike
         self.who, self.what = one_hot_layer(workers, D), nn.Linear(net.width, D) if per_item else None
-        self.both = nn.Linear(D * D, D) if per_item and outer else None
+        self.both = unbiased(nn.Linear(D * D, D)) if per_item and outer else None
         width = D * (1 + (self.what is not None) + (self.both is not None))
-        self.inner = nn.Sequential(nn.Linear(width, 128), Norm(128), nn.ReLU(), nn.Linear(128, D), Norm(D))
+        first, second = unbiased(nn.Linear(width, 128)), unbiased(nn.Linear(128, D))
+        self.inner = nn.Sequential(first, Norm(128), nn.ReLU(), second, Norm(D))
         self.last = nn.Linear(D, {"full": classes * classes, "diagonal": classes, "isotropic": 1}[confusion])
         full = torch.eye(classes).flatten() * odds(prior, classes)
         self.last.bias.data.copy_(full if confusion == "full" else torch.tensor(odds(prior, 2)))
