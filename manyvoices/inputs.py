@@ -13,7 +13,7 @@ from .core.answers import Answers
 from .core.consensus import Consensus
 from .core.dataset import Dataset, Raw
 from .core.errors import BadCall, BadInput
-from .core.names import Names
+from .core.names import Names, in_order
 
 if TYPE_CHECKING:
     import polars as pl
@@ -66,10 +66,9 @@ def recognised(path: Path, given: Mapping[str, Any]) -> str:
     if sure[0][0] <= 0:
         # whichever reader comes nearest says what is wrong with the file; a folder is told what was looked for
         folder = "peerannot" if (path / "answers.json").is_file() else "native"
-        registry.find("read", folder if path.is_dir() else "long")(path)
-        raise BadInput(
-            "no format recognised", file=path, expected=f"--from {', '.join(sorted(name for _, name in sure))}"
-        )
+        nearest = folder if path.is_dir() else "long"
+        registry.find("read", nearest)(path)
+        return nearest  # nothing is wrong: its first line was too long to be looked at
     if len(best) > 1:
         raise BadInput(
             f"looks like {' and like '.join(sorted(best))}", file=path, expected="the format named with --from"
@@ -167,9 +166,9 @@ def unread(data: Dataset) -> Raw:
         data.format,
         rows=rows,
         truth=truth,
-        items=None if data.items is None else data.items.table,
-        workers=data.workers,
-        splits=None if data.items is None else data.items.split,
+        items=None if data.items is None else sorted_by("task", data.items.table),
+        workers=sorted_by("worker", data.workers),
+        splits=None if data.items is None else sorted_by("task", data.items.split),
         arrays=None if data.items is None else data.items.arrays,
         tasks=[] if answers is None else answers.tasks.to_list(),
         worker_ids=[] if answers is None or answers.workers is None else answers.workers.to_list(),
@@ -177,6 +176,16 @@ def unread(data: Dataset) -> Raw:
         scale="nominal" if answers is None else answers.scale,
         about=dict(data.about),
     )
+
+
+def sorted_by(column: str, table: pl.DataFrame | None) -> pl.DataFrame | None:
+    """A table in the order of its ids, which is the same for all tables."""
+    import polars as pl
+
+    if table is None:
+        return None
+    ids = pl.Enum(in_order(set(table[column].drop_nulls().to_list())))
+    return table.sort(table[column].cast(ids), maintain_order=True)
 
 
 def named(names: Names, codes: np.ndarray) -> pl.Series:

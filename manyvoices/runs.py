@@ -154,7 +154,7 @@ def check_output(
             f"-o {out} holds answers, whose workers.csv and other files the results would replace; choose another folder"
         )
     if out not in (None, "-"):
-        check_writable(Path(out))
+        check_writable(Path(out), folder)
         for path in () if folder else (Path(out), tasks_beside(Path(out))):
             spare(path, [source, *more])
 

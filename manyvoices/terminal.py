@@ -300,9 +300,12 @@ def renamings(path: Path) -> dict[str, str | None]:
         line, value = problem.line, problem.value
         raise BadInput(problem.message, file=path, line=line, value=value, expected="two columns: from,to") from None
     names = table.columns
-    pairs = (
-        table.select("from", "to").rows() if {"from", "to"} <= set(names) else [tuple(names[:2]), *table[:, :2].rows()]
-    )
+    headed = {"from", "to"} <= set(names)
+    if not headed and len(names) > 2:
+        raise BadInput(
+            f"{len(names)} columns: {', '.join(names[:5])}", file=path, line=1, expected="two columns: from,to"
+        )
+    pairs = table.select("from", "to").rows() if headed else [tuple(names), *table.rows()]
     found: dict[str, str | None] = {}
     for old, new in pairs:
         if old is not None and found.setdefault(old, new) != new:

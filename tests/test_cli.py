@@ -144,6 +144,7 @@ WRONG = [
     (2, ["aggregate", "answers.csv", "--classes", ","], "--classes"),
     (2, ["aggregate", "answers.csv", "--classes-limit", "0"], "classes-limit"),
     (2, ["aggregate", "answers.csv", "--on", "threads:"], "threads:N"),
+    (2, ["aggregate", "answers.csv", "--hash-key", "k"], "--hash-workers"),
     (2, ["aggregate", "answers.csv", "--on", "disk:x"], "threads:N"),
     (2, ["convert", "answers.csv", "out.csv", "--on", "moon"], "threads:N"),
     (2, ["aggregate", "answers.csv", "-s", "plantnet", "--ai-worker", "hal"], "no worker called 'hal'"),
@@ -163,9 +164,12 @@ WRONG = [
     (3, ["aggregate", "answers.csv", "--exclude-workers", "absent.txt"], "absent.txt"),
     (3, ["aggregate", "answers.csv", "--map-labels", "absent.csv"], "absent.csv"),
     (3, ["aggregate", "answers.csv", "--start", "absent/"], "absent"),
+    (3, ["aggregate", "answers.csv", "--classes-limit", "1"], "answers.csv: 3 different labels"),
+    (3, ["aggregate", "answers.csv", "--classes-limit", "1", "--on", "disk"], "answers.csv: 3 different labels"),
+    (3, ["aggregate", "answers.csv", "--map-labels", "answers.csv"], "two columns: from,to"),
     (3, ["aggregate", "."], "answers"),
     (1, ["aggregate", "answers.csv", "-o", "answers.csv/labels.csv"], "answers.csv"),
-    (1, ["aggregate", "answers.csv", "-o", "answers.csv/"], "answers.csv"),
+    (1, ["aggregate", "answers.csv", "-o", "answers.csv/"], "answers.csv is a file"),
     (1, ["convert", "answers.csv", "answers.csv/folder/"], "answers.csv"),
     (1, ["simulate", "answers.csv/crowd/"], "answers.csv"),
     (1, ["demo", "-o", "answers.csv"], "answers.csv"),
@@ -209,6 +213,10 @@ def test_a_traceback_is_shown_when_asked_for(cli):
 
 def test_an_unwritable_place_is_named_without_the_name_of_a_passing_file(cli):
     assert ".part" not in cli("aggregate", "answers.csv", "-o", "answers.csv/labels.csv", "-q").err
+
+
+def test_a_folder_that_is_a_file_is_refused_before_the_work(cli):
+    assert "tasks labelled" not in cli("aggregate", "answers.csv", "-s", "mv", "-o", "answers.csv/").err
 
 
 def test_nothing_is_said_beside_an_error_that_could_be_known_at_once(cli):
@@ -757,6 +765,8 @@ def test_truth_is_mapped_with_the_labels(cli):
 def test_spellings_of_one_label_are_pointed_out(cli):
     write("yes.csv", "task,worker,label\na,x,Yes\na,y,yes \nb,x,no\n")
     assert "spellings" in cli("aggregate", "yes.csv", "-s", "mv").err
+    write("signed.csv", "task,worker,label\na,x,-1\na,y,1\nb,x,A-\nb,y,A\n")      # a sign is no way of spelling
+    assert "spellings" not in cli("aggregate", "signed.csv", "-s", "mv").err
 
 
 QUESTIONS = "task,worker,question,label\n1,a,q.csv,9\n1,a,a b,yes\n1,b,a b,yes\n1,a,a/b,no\n1,a,A-b,3\n"
@@ -861,6 +871,12 @@ def test_simulate(cli):
     assert Path("z/answers.csv").read_bytes() != Path("x/answers.csv").read_bytes()
 
 
+def test_everybody_answers_unless_a_number_is_given(cli):
+    """As with peerannot, whose table of unequal numbers of answers has no cap."""
+    assert cli("simulate", "x/", "--imbalance", "--json").json["result"]["answers"] == 3110
+    assert cli("simulate", "y/", "-s", "hammer-spammer", "--n-worker", 4, "--n-task", 5, "--json").json["result"]["answers"] == 20
+
+
 def test_simulated_crowds_in_peerannots_words(cli):
     done = cli("simulate", "x/", "-s", "hammer-spammer", "--n-worker", 6, "--n-task", 10, "--n-classes", 2, "--feedback", 3, "--ratio", 0.5)
     assert done.code == 0
@@ -901,6 +917,24 @@ def test_convert_to_a_table(crowd, cli, name):
     before = cli("aggregate", crowd, "-s", "ds").out
     assert cli("convert", crowd, name, *(["--to", "wide"] if name == "wide.csv" else [])).code == 0
     assert cli("aggregate", name, "-s", "ds").out == before
+
+
+def test_converted_tables_have_the_order_of_ids(cli):
+    Path("data").mkdir()
+    write("data/answers.csv", "task,worker,label\n10,b,x\n9,a,y\n")
+    write("data/items.csv", "task,text,split\n10,ten,test\n9,nine,train\n")
+    write("data/workers.csv", "worker,age\nb,30\na,40\n")
+    assert cli("convert", "data", "out/").code == 0
+    assert [row["task"] for row in read_csv("out/answers.csv")] == [row["task"] for row in read_csv("out/splits.csv")] == ["9", "10"]
+    assert [json.loads(line)["task"] for line in Path("out/items.jsonl").read_text().splitlines()] == ["9", "10"]
+    assert [row["worker"] for row in read_csv("out/workers.csv")] == ["a", "b"]
+
+
+def test_lines_too_long_to_be_looked_at(cli):
+    """No reader can recognise what it cannot see the end of; it is a table all the same."""
+    long = "w" * 300_000
+    write("long.jsonl", "".join(json.dumps({"task": task, "worker": long, "label": "x"}) + "\n" for task in "ab"))
+    assert labels(cli("aggregate", "long.jsonl", "-s", "mv")) == {"a": "x", "b": "x"}
 
 
 def test_methods(cli):

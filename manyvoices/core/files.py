@@ -82,10 +82,10 @@ def spare(out: str | Path, inputs: Iterable[str | Path]) -> None:
             raise BadCall(f"{out} is what goes in ({given}): writing there would replace it; choose another place")
 
 
-def check_writable(path: Path) -> None:
+def check_writable(path: Path, folder: bool = False) -> None:
     """Say before the work that its result will have no place."""
     there = next(place for place in (path, *path.absolute().parents) if place.exists())
-    if (there != path and not there.is_dir()) or not os.access(there, os.W_OK):
+    if ((folder or there != path) and not there.is_dir()) or not os.access(there, os.W_OK):
         raise NotWritable(
             f"cannot write {path}: {there} is {'not writable' if there.is_dir() else 'a file'}; choose another place with -o"
         )
