@@ -1115,6 +1115,21 @@ def test_a_second_run_leaves_nothing_of_the_first(cli):
     assert not Path("out/confusions.csv").exists() and json.loads(Path("out/manifest.json").read_text())["command"][1] == "mv"
 
 
+def test_a_run_that_fails_in_writing_leaves_the_folder_of_the_one_before(cli, monkeypatch):
+    cli("aggregate", "answers.csv", "-s", "ds", "-o", "out/")
+    before = {p.name: p.read_bytes() for p in Path("out").iterdir()}
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    for place in ("manyvoices.core.consensus.Consensus.dump", "manyvoices.core.labels.task_table"):
+        with monkeypatch.context() as patch:
+            patch.setattr(place, full)
+            done = cli("aggregate", "answers.csv", "-s", "mv", "-o", "out/")
+        assert done.code == 1 and "No space left" in done.err
+        assert {p.name: p.read_bytes() for p in Path("out").iterdir()} == before
+
+
 def test_the_manifest_holds_what_made_the_result(cli):
     write("map.csv", "from,to\nemu,bird\n")
     cli("aggregate", "answers.csv", "-s", "mv", "--map-labels", "map.csv", "--missing", "q", "--min-prob", "0", "-o", "out/")
