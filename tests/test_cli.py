@@ -1130,6 +1130,13 @@ def test_a_run_that_fails_in_writing_leaves_the_folder_of_the_one_before(cli, mo
         assert {p.name: p.read_bytes() for p in Path("out").iterdir()} == before
 
 
+@pytest.mark.skipif(os.name == "nt", reason="modes of POSIX")
+def test_whoever_may_read_one_file_may_read_all(cli):
+    """safetensors makes its files for their owner alone."""
+    cli("aggregate", "answers.csv", "-s", "ds", "-o", "out/")
+    assert {p.stat().st_mode for p in Path("out").iterdir()} == {Path("answers.csv").stat().st_mode}
+
+
 def test_the_manifest_holds_what_made_the_result(cli):
     write("map.csv", "from,to\nemu,bird\n")
     cli("aggregate", "answers.csv", "-s", "mv", "--map-labels", "map.csv", "--missing", "q", "--min-prob", "0", "-o", "out/")

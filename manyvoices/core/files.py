@@ -23,6 +23,7 @@ def writing(folder: Path) -> Iterator[Callable[[str], Path]]:
         new("answers.csv").write_text(...)
     """
     waiting: dict[Path, Path] = {}
+    modes: dict[Path, int] = {}
     made: list[Path] = []  # folders that did not exist, innermost first
 
     def make(place: Path) -> None:
@@ -32,13 +33,17 @@ def writing(folder: Path) -> Iterator[Callable[[str], Path]]:
     def new(name: str) -> Path:
         final = folder / name
         make(final.parent)
-        waiting[final] = final.with_name(f".{final.name[:40]}.{secrets.token_hex(4)}.part")
-        return waiting[final]
+        temporary = final.with_name(f".{final.name[:40]}.{secrets.token_hex(4)}.part")
+        waiting[final] = temporary
+        temporary.touch()  # as the user has files made, whatever mode a writer gives them
+        modes[final] = temporary.stat().st_mode
+        return temporary
 
     try:
         make(folder)
         yield new
         for final, temporary in waiting.items():
+            temporary.chmod(modes[final])
             os.replace(temporary, final)
     except BaseException as error:
         for temporary in waiting.values():
