@@ -20,7 +20,7 @@ from . import __version__, api
 from .core import labels
 from .core.consensus import Consensus, Trace
 from .core.dataset import Dataset
-from .core.errors import BadCall, BadInput
+from .core.errors import BadCall, BadInput, NotWritable
 from .core.files import check_writable, put, put_text, spare, writing
 from .core.registry import Method
 from .inputs import earlier
@@ -259,11 +259,16 @@ def write_table(found: Consensus, table: pl.DataFrame, out: Path, soft: bool) ->
         code = {name: k for k, name in enumerate(found.classes)}
         values = np.array([-1 if label is None else code[label] for label in table["label"].to_list()], np.int64)
 
-    def save(file: Path) -> None:
-        with file.open("wb") as handle:
+    ids = table["task"].to_list()
+    if broken := next((task for task in ids if "\n" in task or "\r" in task), None):
+        raise NotWritable(
+            f"{tasks_beside(out)} has an id a line, and task {broken!r} is more than one; choose -o X.csv"
+        )
+    with writing(out.parent) as new:
+        with new(out.name).open("wb") as handle:
             np.save(handle, values)
-
-    return [put(out, save), put_text(tasks_beside(out), "".join(f"{task}\n" for task in table["task"].to_list()))]
+        new(tasks_beside(out).name).write_text("".join(f"{task}\n" for task in ids), encoding="utf-8")
+    return [out, tasks_beside(out)]
 
 
 def tasks_beside(out: Path) -> Path:

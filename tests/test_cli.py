@@ -446,6 +446,12 @@ def test_npy(cli):
     assert np.load("x.npy").shape == (4, 3)
 
 
+def test_an_id_that_is_more_than_a_line_has_no_place_beside_a_npy(cli):
+    write("lines.csv", 'task,worker,label\n"a\nb",x,1\nc,x,0\n')
+    done = cli("aggregate", "lines.csv", "-s", "mv", "-o", "x.npy")
+    assert done.code == 1 and "'a\\nb'" in done.err and not list(Path().glob("x.*"))
+
+
 def test_folder(crowd, cli):
     done = cli("aggregate", crowd, "-s", "ds", "-o", "out/")
     assert done.code == 0 and done.out == ""
