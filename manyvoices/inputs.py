@@ -32,11 +32,15 @@ def raw(source: Any, format: str | None, options: dict[str, Any]) -> Raw:
     """Ask each reader how sure it is; the surest reads."""
     if not isinstance(source, (str, Path)):
         return from_frame(source, options)
+    if not str(source):
+        raise BadInput("no name of a file or folder")
     path = Path(source)
     if not path.exists():
         raise BadInput("no such file or folder", file=path)
     if path.is_fifo():  # a pipe can be read once, and readers look twice
         path = from_stdin(path.read_bytes())
+    elif not (path.is_file() or path.is_dir()):
+        raise BadInput("neither a file nor a folder", file=path)  # a device may have no end
     given = {key: value for key, value in options.items() if value is not None}
     name = recognised(path, given) if format is None else registry.resolve("read", format)[0]
     method = registry.about("read", name)

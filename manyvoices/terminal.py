@@ -239,7 +239,7 @@ def loaded(data: str, format: str | None, on: str | None, options: dict[str, Any
     from . import api
     from .inputs import from_stdin
 
-    source = from_stdin(sys.stdin.buffer.read()) if data == "-" else Path(data)
+    source = from_stdin(sys.stdin.buffer.read()) if data == "-" else Path(data) if data else data
     if options.get("classes") is not None:
         options["classes"] = [part.strip() for part in options["classes"].split(",") if part.strip()]
         if not options["classes"]:
