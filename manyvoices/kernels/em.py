@@ -96,7 +96,7 @@ def squarem(flat: Callable, back: Callable) -> Callable:
 def finite(**values: float) -> None:
     """Refuse what is no number one could compute with; whole numbers may have any length."""
     for name, value in values.items():
-        if not math.isfinite(value):
+        if isinstance(value, float) and not math.isfinite(value):
             raise BadCall(f"{name} is {value}: give a finite number")
 
 
