@@ -270,6 +270,7 @@ def label_codes(answers: Answers, given: Any, what: str) -> np.ndarray:
         raise BadInput(
             f"{what} label {labels[unknown]!r} of task {unknown!r} is not a class",
             file=file,
+            line=line_of(file, task=unknown),
             value=labels[unknown],
             expected=", ".join(answers.classes[:12]),
         )
@@ -315,9 +316,12 @@ def distributions(answers: Answers, probs: np.ndarray, file: Path | None) -> np.
     """Checked: a distribution for every answered task, uniform for the others that have none."""
     lacking = np.flatnonzero(np.isnan(probs).any(axis=1) & (answers.per_task() > 0))
     if len(lacking):
+        task = answers.tasks[int(lacking[0])]
         raise BadInput(
-            f"task {answers.tasks[int(lacking[0])]!r} has no probabilities ({len(lacking)} such tasks)",
+            f"task {task!r} has no probabilities ({len(lacking)} such tasks)",
             file=file,
+            line=line_of(file, task=task),
+            value=task,
             expected="a number for each class of each answered task",
         )
     probs = np.where(np.isnan(probs), 1 / max(probs.shape[1], 1), probs)
@@ -326,6 +330,8 @@ def distributions(answers: Answers, probs: np.ndarray, file: Path | None) -> np.
         raise BadInput(
             f"the probabilities of task {answers.tasks[at]!r} are {probs[at].tolist()}",
             file=file,
+            line=line_of(file, task=answers.tasks[at]),
+            value=probs[at].tolist(),
             expected="numbers from 0 that sum to 1",
         )
     return probs / probs.sum(axis=1, keepdims=True)
@@ -452,10 +458,26 @@ def mapping(given: Any, value: str) -> tuple[dict[str, str | None], Path | None]
     for task, label in zip(table["task"].to_list(), table[value].to_list(), strict=True):
         if found.get(task) not in (None, label) and label is not None:
             raise BadInput(
-                f"task {task!r} is {found[task]!r} and {label!r}", file=file, value=label, expected="one label a task"
+                f"task {task!r} is {found[task]!r} and {label!r}",
+                file=file,
+                line=line_of(file, **{"task": task, value: label}),
+                value=label,
+                expected="one label a task",
             )
         found[task] = label if label is not None else found.get(task)
     return found, file
+
+
+def line_of(file: Path | None, **cells: str) -> int | None:
+    """The line whose columns hold these cells, looked up again for a message; the last of several, which counts."""
+    if file is None:
+        return None
+    from .methods.read._table import read_table
+
+    table = read_table(file)
+    rows = table.frame.select(list(cells)).rows()
+    found = [at for at, row in enumerate(rows) if row == tuple(cells.values())]
+    return table.where(found[-1])[1] if found and table.where.unit == "line" else None
 
 
 def frame(given: Any) -> tuple[pl.DataFrame, Path | None]:

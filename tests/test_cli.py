@@ -601,13 +601,13 @@ def test_gold(cli):
     write("gold.csv", "task,label\na,cow\n")
     done = cli("aggregate", "answers.csv", "-s", "ds", "--gold", "gold.csv", "--json")
     error = json.loads(done.err.splitlines()[-1])["error"]
-    assert done.code == 3 and error["file"] == "gold.csv" and error["value"] == "cow"
+    assert done.code == 3 and error["file"] == "gold.csv" and error["value"] == "cow" and error["line"] == 2
 
 
 def test_gold_that_contradicts_itself(cli):
     write("gold.csv", "task,label\na,dog\na,cat\n")
     done = cli("aggregate", "answers.csv", "-s", "ds", "--gold", "gold.csv")
-    assert done.code == 3 and "gold.csv" in done.err
+    assert done.code == 3 and "gold.csv, line 3: task 'a' is 'dog' and 'cat'" in done.err
 
 
 def test_probs(cli):
@@ -616,6 +616,9 @@ def test_probs(cli):
     write("probs.csv", "task,p:cat,p:dog\na,.5,.5\n")
     done = cli("aggregate", "answers.csv", "-s", "crowdlab", "--probs", "probs.csv")
     assert done.code == 3 and "p:emu" in done.err and "probs.csv" in done.err
+    for cell in ("x", "1.2"):
+        write("probs.csv", "task,p:cat,p:dog,p:emu\n" + "".join(f"{t},{cell if t == 'c' else .5},.3,.2\n" for t in "abcd"))
+        assert "probs.csv, line 4: " in cli("aggregate", "answers.csv", "-s", "crowdlab", "--probs", "probs.csv").err
 
 
 def test_labels_are_a_start(cli):
