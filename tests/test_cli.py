@@ -1055,6 +1055,23 @@ def test_interrupted_leaves_whole_files_or_none(tmp_path, monkeypatch, args):
     assert not Path("out/manifest.json").exists()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_interrupted_within_code_made_from_text(tmp_path):
+    """As dataclasses are, many of which are made while the command line loads: python -m would die of the signal after all."""
+    (tmp_path / "door.py").write_text("""
+import manyvoices.__main__, manyvoices.cli
+def run():
+    try:
+        exec("raise KeyboardInterrupt")
+    except KeyboardInterrupt:
+        return 130
+manyvoices.cli.run = run
+manyvoices.__main__.entry()
+""")
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])}
+    assert subprocess.run([sys.executable, "-m", "door"], env=env, cwd=tmp_path, timeout=60).returncode == 130
+
+
 def test_interrupted_while_loading(monkeypatch, capsys):
     import manyvoices.__main__ as door
 
