@@ -13,7 +13,7 @@ from .core.answers import Answers
 from .core.consensus import Consensus
 from .core.dataset import Dataset, Raw
 from .core.errors import BadCall, BadInput
-from .core.names import Names
+from .core.names import Names, in_order
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,11 +32,15 @@ def raw(source: Any, format: str | None, options: dict[str, Any]) -> Raw:
     """Ask each reader how sure it is; the surest reads."""
     if not isinstance(source, (str, Path)):
         return from_frame(source, options)
+    if not str(source):
+        raise BadInput("no name of a file or folder")
     path = Path(source)
     if not path.exists():
         raise BadInput("no such file or folder", file=path)
     if path.is_fifo():  # a pipe can be read once, and readers look twice
         path = from_stdin(path.read_bytes())
+    elif not (path.is_file() or path.is_dir()):
+        raise BadInput("neither a file nor a folder", file=path)  # a device may have no end
     given = {key: value for key, value in options.items() if value is not None}
     name = recognised(path, given) if format is None else registry.resolve("read", format)[0]
     method = registry.about("read", name)
@@ -66,10 +70,9 @@ def recognised(path: Path, given: Mapping[str, Any]) -> str:
     if sure[0][0] <= 0:
         # whichever reader comes nearest says what is wrong with the file; a folder is told what was looked for
         folder = "peerannot" if (path / "answers.json").is_file() else "native"
-        registry.find("read", folder if path.is_dir() else "long")(path)
-        raise BadInput(
-            "no format recognised", file=path, expected=f"--from {', '.join(sorted(name for _, name in sure))}"
-        )
+        nearest = folder if path.is_dir() else "long"
+        registry.find("read", nearest)(path)
+        return nearest  # nothing is wrong: its first line was too long to be looked at
     if len(best) > 1:
         raise BadInput(
             f"looks like {' and like '.join(sorted(best))}", file=path, expected="the format named with --from"
@@ -167,9 +170,9 @@ def unread(data: Dataset) -> Raw:
         data.format,
         rows=rows,
         truth=truth,
-        items=None if data.items is None else data.items.table,
-        workers=data.workers,
-        splits=None if data.items is None else data.items.split,
+        items=None if data.items is None else sorted_by("task", data.items.table),
+        workers=sorted_by("worker", data.workers),
+        splits=None if data.items is None else sorted_by("task", data.items.split),
         arrays=None if data.items is None else data.items.arrays,
         tasks=[] if answers is None else answers.tasks.to_list(),
         worker_ids=[] if answers is None or answers.workers is None else answers.workers.to_list(),
@@ -177,6 +180,16 @@ def unread(data: Dataset) -> Raw:
         scale="nominal" if answers is None else answers.scale,
         about=dict(data.about),
     )
+
+
+def sorted_by(column: str, table: pl.DataFrame | None) -> pl.DataFrame | None:
+    """A table in the order of its ids, which is the same for all tables."""
+    import polars as pl
+
+    if table is None:
+        return None
+    ids = pl.Enum(in_order(set(table[column].drop_nulls().to_list())))
+    return table.sort(table[column].cast(ids), maintain_order=True)
 
 
 def named(names: Names, codes: np.ndarray) -> pl.Series:
@@ -257,6 +270,7 @@ def label_codes(answers: Answers, given: Any, what: str) -> np.ndarray:
         raise BadInput(
             f"{what} label {labels[unknown]!r} of task {unknown!r} is not a class",
             file=file,
+            line=line_of(file, task=unknown),
             value=labels[unknown],
             expected=", ".join(answers.classes[:12]),
         )
@@ -302,9 +316,12 @@ def distributions(answers: Answers, probs: np.ndarray, file: Path | None) -> np.
     """Checked: a distribution for every answered task, uniform for the others that have none."""
     lacking = np.flatnonzero(np.isnan(probs).any(axis=1) & (answers.per_task() > 0))
     if len(lacking):
+        task = answers.tasks[int(lacking[0])]
         raise BadInput(
-            f"task {answers.tasks[int(lacking[0])]!r} has no probabilities ({len(lacking)} such tasks)",
+            f"task {task!r} has no probabilities ({len(lacking)} such tasks)",
             file=file,
+            line=line_of(file, task=task),
+            value=task,
             expected="a number for each class of each answered task",
         )
     probs = np.where(np.isnan(probs), 1 / max(probs.shape[1], 1), probs)
@@ -313,6 +330,8 @@ def distributions(answers: Answers, probs: np.ndarray, file: Path | None) -> np.
         raise BadInput(
             f"the probabilities of task {answers.tasks[at]!r} are {probs[at].tolist()}",
             file=file,
+            line=line_of(file, task=answers.tasks[at]),
+            value=probs[at].tolist(),
             expected="numbers from 0 that sum to 1",
         )
     return probs / probs.sum(axis=1, keepdims=True)
@@ -439,10 +458,26 @@ def mapping(given: Any, value: str) -> tuple[dict[str, str | None], Path | None]
     for task, label in zip(table["task"].to_list(), table[value].to_list(), strict=True):
         if found.get(task) not in (None, label) and label is not None:
             raise BadInput(
-                f"task {task!r} is {found[task]!r} and {label!r}", file=file, value=label, expected="one label a task"
+                f"task {task!r} is {found[task]!r} and {label!r}",
+                file=file,
+                line=line_of(file, **{"task": task, value: label}),
+                value=label,
+                expected="one label a task",
             )
         found[task] = label if label is not None else found.get(task)
     return found, file
+
+
+def line_of(file: Path | None, **cells: str) -> int | None:
+    """The line whose columns hold these cells, looked up again for a message; the last of several, which counts."""
+    if file is None:
+        return None
+    from .methods.read._table import read_table
+
+    table = read_table(file)
+    rows = table.frame.select(list(cells)).rows()
+    found = [at for at, row in enumerate(rows) if row == tuple(cells.values())]
+    return table.where(found[-1])[1] if found and table.where.unit == "line" else None
 
 
 def frame(given: Any) -> tuple[pl.DataFrame, Path | None]:

@@ -172,7 +172,10 @@ def is_plain(source: Path) -> bool:
     with source.open("rb") as file:
         while piece := file.read(PIECE):
             if (at := piece.find(b"\0")) >= 0:
-                raise BadInput(f"not text (a zero byte at byte {begun + at})", file=source, expected=READABLE)
+                line = 1 + lines + piece.count(b"\n", 0, at)
+                raise BadInput(
+                    f"not text (a zero byte at byte {begun + at})", file=source, line=line, expected=READABLE
+                )
             try:
                 if not piece.isascii() or decoder.getstate()[0]:
                     decoder.decode(piece)

@@ -21,8 +21,8 @@ from . import __version__, api
 from .core import labels
 from .core.consensus import Consensus, Trace
 from .core.dataset import Dataset
-from .core.errors import BadCall, BadInput
-from .core.files import check_writable, put, put_text, spare
+from .core.errors import BadCall, BadInput, NotWritable
+from .core.files import check_writable, put, put_text, spare, writing
 from .core.registry import Method
 from .inputs import earlier
 
@@ -155,7 +155,7 @@ def check_output(
             f"-o {out} holds answers, whose workers.csv and other files the results would replace; choose another folder"
         )
     if out not in (None, "-"):
-        check_writable(Path(out))
+        check_writable(Path(out), folder)
         for path in () if folder else (Path(out), tasks_beside(Path(out))):
             spare(path, [source, *more])
 
@@ -260,11 +260,16 @@ def write_table(found: Consensus, table: pl.DataFrame, out: Path, soft: bool) ->
         code = {name: k for k, name in enumerate(found.classes)}
         values = np.array([-1 if label is None else code[label] for label in table["label"].to_list()], np.int64)
 
-    def save(file: Path) -> None:
-        with file.open("wb") as handle:
+    ids = table["task"].to_list()
+    if broken := next((task for task in ids if "\n" in task or "\r" in task), None):
+        raise NotWritable(
+            f"{tasks_beside(out)} has an id a line, and task {broken!r} is more than one; choose -o X.csv"
+        )
+    with writing(out.parent) as new:
+        with new(out.name).open("wb") as handle:
             np.save(handle, values)
-
-    return [put(out, save), put_text(tasks_beside(out), "".join(f"{task}\n" for task in table["task"].to_list()))]
+        new(tasks_beside(out).name).write_text("".join(f"{task}\n" for task in ids), encoding="utf-8")
+    return [out, tasks_beside(out)]
 
 
 def tasks_beside(out: Path) -> Path:
@@ -287,20 +292,27 @@ OURS = (
 def write_folder(
     found: Consensus, table: pl.DataFrame, out: Path, data: Dataset, changed: pl.DataFrame | None
 ) -> list[Path]:
-    """Everything a fit says. What an earlier run left here and this one does not write goes first."""
-    for name in OURS:
-        (out / name).unlink(missing_ok=True)
-    files = [put(out / "labels.csv", table.write_csv), put(out / "tasks.csv", labels.task_table(found).write_csv)]
-    if found.workers is not None:
-        files.append(put(out / "workers.csv", labels.worker_table(found, data.answers.per_worker()).write_csv))  # type: ignore[union-attr]
-    if (confusions := labels.confusion_table(found)) is not None:
-        files.append(put(out / "confusions.csv", confusions.write_csv))
-    if changed is not None:
-        files.append(put(out / "changes.csv", changed.write_csv))
-    files.append(found.save(out))
+    """Everything a fit says. What an earlier run left here stands until all of it is written, and then goes."""
+    workers = None if found.workers is None else labels.worker_table(found, data.answers.per_worker())  # type: ignore[union-attr]
+    tables = {
+        "labels.csv": table,
+        "tasks.csv": labels.task_table(found),
+        "workers.csv": workers,
+        "confusions.csv": labels.confusion_table(found),
+        "changes.csv": changed,
+    }
+    held = {name: frame for name, frame in tables.items() if frame is not None}
     trace = found.trace or Trace((), "")
     steps = [{"step": i, "holds": trace.holds, "value": value} for i, value in enumerate(trace.values, 1)]
-    return [*files, put_text(out / "metrics.jsonl", "".join(json.dumps(step) + "\n" for step in steps))]
+    names = [*held, "model.safetensors", "metrics.jsonl"]
+    with writing(out) as new:
+        for name, frame in held.items():
+            frame.write_csv(new(name))
+        found.dump(new("model.safetensors"))
+        new("metrics.jsonl").write_text("".join(json.dumps(step) + "\n" for step in steps))
+        for name in set(OURS) - set(names):
+            (out / name).unlink(missing_ok=True)
+    return [out / name for name in names]
 
 
 def write_manifest(

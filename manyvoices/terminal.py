@@ -299,7 +299,7 @@ def loaded(data: str, format: str | None, on: str | None, options: dict[str, Any
     from . import api
     from .inputs import from_stdin
 
-    source = from_stdin(sys.stdin.buffer.read()) if data == "-" else Path(data)
+    source = from_stdin(sys.stdin.buffer.read()) if data == "-" else Path(data) if data else data
     if options.get("classes") is not None:
         options["classes"] = [part.strip() for part in options["classes"].split(",") if part.strip()]
         if not options["classes"]:
@@ -360,9 +360,12 @@ def renamings(path: Path) -> dict[str, str | None]:
         line, value = problem.line, problem.value
         raise BadInput(problem.message, file=path, line=line, value=value, expected="two columns: from,to") from None
     names = table.columns
-    pairs = (
-        table.select("from", "to").rows() if {"from", "to"} <= set(names) else [tuple(names[:2]), *table[:, :2].rows()]
-    )
+    headed = {"from", "to"} <= set(names)
+    if not headed and len(names) > 2:
+        raise BadInput(
+            f"{len(names)} columns: {', '.join(names[:5])}", file=path, line=1, expected="two columns: from,to"
+        )
+    pairs = table.select("from", "to").rows() if headed else [tuple(names), *table.rows()]
     found: dict[str, str | None] = {}
     for old, new in pairs:
         if old is not None and found.setdefault(old, new) != new:

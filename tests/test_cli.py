@@ -116,6 +116,8 @@ WRONG = [
     (2, ["aggregate", "answers.csv", "-s", "ds", "--iterations", "0"], "iterations"),
     (2, ["aggregate", "answers.csv", "-s", "ds", "--tol", "nan"], "tol"),
     (2, ["aggregate", "answers.csv", "-s", "mv", "--smoothing", "1"], "--smoothing"),
+    (2, ["aggregate", "answers.csv", "-s", "ds", "--smoothing", "inf"], "finite"),
+    (2, ["aggregate", "answers.csv", "-s", "plantnet", "--alpha=-inf"], "finite"),
     (2, ["aggregate", "answers.csv", "-s", "mv,ds"], "-o DIR/"),
     (2, ["aggregate", "answers.csv", "-s", "mv,ds", "-o", "x.csv"], "-o DIR/"),
     (2, ["aggregate", "answers.csv", "-s", "ds[smoothing=.1],ds[smoothing=.2]", "-o", "x/"], "ds"),
@@ -144,6 +146,7 @@ WRONG = [
     (2, ["aggregate", "answers.csv", "--classes", ","], "--classes"),
     (2, ["aggregate", "answers.csv", "--classes-limit", "0"], "classes-limit"),
     (2, ["aggregate", "answers.csv", "--on", "threads:"], "threads:N"),
+    (2, ["aggregate", "answers.csv", "--hash-key", "k"], "--hash-workers"),
     (2, ["aggregate", "answers.csv", "--on", "disk:x"], "threads:N"),
     (2, ["convert", "answers.csv", "out.csv", "--on", "moon"], "threads:N"),
     (2, ["aggregate", "answers.csv", "-s", "plantnet", "--ai-worker", "hal"], "no worker called 'hal'"),
@@ -156,6 +159,8 @@ WRONG = [
     (2, ["bench", "nothing"], "nothing"),
     (3, ["aggregate", "absent.csv"], "absent.csv"),
     (3, ["inspect", "absent.csv"], "absent.csv"),
+    (3, ["aggregate", ""], "no name"),
+    *[(3, ["aggregate", "/dev/zero"], "neither a file nor a folder")] * (os.name != "nt"),
     (3, ["aggregate", "answers.csv", "--classes", "cat,dog"], "'emu'"),
     (3, ["aggregate", "answers.csv", "--scale", "interval", "-s", "mean"], "not a number"),
     (3, ["aggregate", "answers.csv", "-s", "mean"], "--scale"),
@@ -163,9 +168,12 @@ WRONG = [
     (3, ["aggregate", "answers.csv", "--exclude-workers", "absent.txt"], "absent.txt"),
     (3, ["aggregate", "answers.csv", "--map-labels", "absent.csv"], "absent.csv"),
     (3, ["aggregate", "answers.csv", "--start", "absent/"], "absent"),
+    (3, ["aggregate", "answers.csv", "--classes-limit", "1"], "answers.csv: 3 different labels"),
+    (3, ["aggregate", "answers.csv", "--classes-limit", "1", "--on", "disk"], "answers.csv: 3 different labels"),
+    (3, ["aggregate", "answers.csv", "--map-labels", "answers.csv"], "two columns: from,to"),
     (3, ["aggregate", "."], "answers"),
     (1, ["aggregate", "answers.csv", "-o", "answers.csv/labels.csv"], "answers.csv"),
-    (1, ["aggregate", "answers.csv", "-o", "answers.csv/"], "answers.csv"),
+    (1, ["aggregate", "answers.csv", "-o", "answers.csv/"], "answers.csv is a file"),
     (1, ["convert", "answers.csv", "answers.csv/folder/"], "answers.csv"),
     (1, ["simulate", "answers.csv/crowd/"], "answers.csv"),
     (1, ["demo", "-o", "answers.csv"], "answers.csv"),
@@ -209,6 +217,10 @@ def test_a_traceback_is_shown_when_asked_for(cli):
 
 def test_an_unwritable_place_is_named_without_the_name_of_a_passing_file(cli):
     assert ".part" not in cli("aggregate", "answers.csv", "-o", "answers.csv/labels.csv", "-q").err
+
+
+def test_a_folder_that_is_a_file_is_refused_before_the_work(cli):
+    assert "tasks labelled" not in cli("aggregate", "answers.csv", "-s", "mv", "-o", "answers.csv/").err
 
 
 def test_nothing_is_said_beside_an_error_that_could_be_known_at_once(cli):
@@ -438,6 +450,12 @@ def test_npy(cli):
     assert np.load("x.npy").shape == (4, 3)
 
 
+def test_an_id_that_is_more_than_a_line_has_no_place_beside_a_npy(cli):
+    write("lines.csv", 'task,worker,label\n"a\nb",x,1\nc,x,0\n')
+    done = cli("aggregate", "lines.csv", "-s", "mv", "-o", "x.npy")
+    assert done.code == 1 and "'a\\nb'" in done.err and not list(Path().glob("x.*"))
+
+
 def test_folder(crowd, cli):
     done = cli("aggregate", crowd, "-s", "ds", "-o", "out/")
     assert done.code == 0 and done.out == ""
@@ -583,13 +601,13 @@ def test_gold(cli):
     write("gold.csv", "task,label\na,cow\n")
     done = cli("aggregate", "answers.csv", "-s", "ds", "--gold", "gold.csv", "--json")
     error = json.loads(done.err.splitlines()[-1])["error"]
-    assert done.code == 3 and error["file"] == "gold.csv" and error["value"] == "cow"
+    assert done.code == 3 and error["file"] == "gold.csv" and error["value"] == "cow" and error["line"] == 2
 
 
 def test_gold_that_contradicts_itself(cli):
     write("gold.csv", "task,label\na,dog\na,cat\n")
     done = cli("aggregate", "answers.csv", "-s", "ds", "--gold", "gold.csv")
-    assert done.code == 3 and "gold.csv" in done.err
+    assert done.code == 3 and "gold.csv, line 3: task 'a' is 'dog' and 'cat'" in done.err
 
 
 def test_probs(cli):
@@ -598,6 +616,9 @@ def test_probs(cli):
     write("probs.csv", "task,p:cat,p:dog\na,.5,.5\n")
     done = cli("aggregate", "answers.csv", "-s", "crowdlab", "--probs", "probs.csv")
     assert done.code == 3 and "p:emu" in done.err and "probs.csv" in done.err
+    for cell in ("x", "1.2"):
+        write("probs.csv", "task,p:cat,p:dog,p:emu\n" + "".join(f"{t},{cell if t == 'c' else .5},.3,.2\n" for t in "abcd"))
+        assert "probs.csv, line 4: " in cli("aggregate", "answers.csv", "-s", "crowdlab", "--probs", "probs.csv").err
 
 
 def test_labels_are_a_start(cli):
@@ -757,6 +778,8 @@ def test_truth_is_mapped_with_the_labels(cli):
 def test_spellings_of_one_label_are_pointed_out(cli):
     write("yes.csv", "task,worker,label\na,x,Yes\na,y,yes \nb,x,no\n")
     assert "spellings" in cli("aggregate", "yes.csv", "-s", "mv").err
+    write("signed.csv", "task,worker,label\na,x,-1\na,y,1\nb,x,A-\nb,y,A\n")      # a sign is no way of spelling
+    assert "spellings" not in cli("aggregate", "signed.csv", "-s", "mv").err
 
 
 QUESTIONS = "task,worker,question,label\n1,a,q.csv,9\n1,a,a b,yes\n1,b,a b,yes\n1,a,a/b,no\n1,a,A-b,3\n"
@@ -861,6 +884,12 @@ def test_simulate(cli):
     assert Path("z/answers.csv").read_bytes() != Path("x/answers.csv").read_bytes()
 
 
+def test_everybody_answers_unless_a_number_is_given(cli):
+    """As with peerannot, whose table of unequal numbers of answers has no cap."""
+    assert cli("simulate", "x/", "--imbalance", "--json").json["result"]["answers"] == 3110
+    assert cli("simulate", "y/", "-s", "hammer-spammer", "--n-worker", 4, "--n-task", 5, "--json").json["result"]["answers"] == 20
+
+
 def test_simulated_crowds_in_peerannots_words(cli):
     done = cli("simulate", "x/", "-s", "hammer-spammer", "--n-worker", 6, "--n-task", 10, "--n-classes", 2, "--feedback", 3, "--ratio", 0.5)
     assert done.code == 0
@@ -901,6 +930,24 @@ def test_convert_to_a_table(crowd, cli, name):
     before = cli("aggregate", crowd, "-s", "ds").out
     assert cli("convert", crowd, name, *(["--to", "wide"] if name == "wide.csv" else [])).code == 0
     assert cli("aggregate", name, "-s", "ds").out == before
+
+
+def test_converted_tables_have_the_order_of_ids(cli):
+    Path("data").mkdir()
+    write("data/answers.csv", "task,worker,label\n10,b,x\n9,a,y\n")
+    write("data/items.csv", "task,text,split\n10,ten,test\n9,nine,train\n")
+    write("data/workers.csv", "worker,age\nb,30\na,40\n")
+    assert cli("convert", "data", "out/").code == 0
+    assert [row["task"] for row in read_csv("out/answers.csv")] == [row["task"] for row in read_csv("out/splits.csv")] == ["9", "10"]
+    assert [json.loads(line)["task"] for line in Path("out/items.jsonl").read_text().splitlines()] == ["9", "10"]
+    assert [row["worker"] for row in read_csv("out/workers.csv")] == ["a", "b"]
+
+
+def test_lines_too_long_to_be_looked_at(cli):
+    """No reader can recognise what it cannot see the end of; it is a table all the same."""
+    long = "w" * 300_000
+    write("long.jsonl", "".join(json.dumps({"task": task, "worker": long, "label": "x"}) + "\n" for task in "ab"))
+    assert labels(cli("aggregate", "long.jsonl", "-s", "mv")) == {"a": "x", "b": "x"}
 
 
 def test_methods(cli):
@@ -1008,6 +1055,23 @@ def test_interrupted_leaves_whole_files_or_none(tmp_path, monkeypatch, args):
     assert not Path("out/manifest.json").exists()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_interrupted_within_code_made_from_text(tmp_path):
+    """As dataclasses are, many of which are made while the command line loads: python -m would die of the signal after all."""
+    (tmp_path / "door.py").write_text("""
+import manyvoices.__main__, manyvoices.cli
+def run():
+    try:
+        exec("raise KeyboardInterrupt")
+    except KeyboardInterrupt:
+        return 130
+manyvoices.cli.run = run
+manyvoices.__main__.entry()
+""")
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])}
+    assert subprocess.run([sys.executable, "-m", "door"], env=env, cwd=tmp_path, timeout=60).returncode == 130
+
+
 def test_interrupted_while_loading(monkeypatch, capsys):
     import manyvoices.__main__ as door
 
@@ -1079,6 +1143,28 @@ def test_a_second_run_leaves_nothing_of_the_first(cli):
     assert Path("out/confusions.csv").exists()
     cli("aggregate", "answers.csv", "-s", "mv", "-o", "out/")
     assert not Path("out/confusions.csv").exists() and json.loads(Path("out/manifest.json").read_text())["command"][1] == "mv"
+
+
+def test_a_run_that_fails_in_writing_leaves_the_folder_of_the_one_before(cli, monkeypatch):
+    cli("aggregate", "answers.csv", "-s", "ds", "-o", "out/")
+    before = {p.name: p.read_bytes() for p in Path("out").iterdir()}
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    for place in ("manyvoices.core.consensus.Consensus.dump", "manyvoices.core.labels.task_table"):
+        with monkeypatch.context() as patch:
+            patch.setattr(place, full)
+            done = cli("aggregate", "answers.csv", "-s", "mv", "-o", "out/")
+        assert done.code == 1 and "No space left" in done.err
+        assert {p.name: p.read_bytes() for p in Path("out").iterdir()} == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes of POSIX")
+def test_whoever_may_read_one_file_may_read_all(cli):
+    """safetensors makes its files for their owner alone."""
+    cli("aggregate", "answers.csv", "-s", "ds", "-o", "out/")
+    assert {p.stat().st_mode for p in Path("out").iterdir()} == {Path("answers.csv").stat().st_mode}
 
 
 def test_the_manifest_holds_what_made_the_result(cli):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 import unicodedata
 from collections.abc import Iterable
@@ -43,6 +44,8 @@ class Rules:
             raise BadCall(f"repeats is {self.repeats!r}; expected one of {', '.join(REPEATS)}")
         if self.scale is not None and self.scale not in SCALES:
             raise BadCall(f"scale is {self.scale!r}; expected one of {', '.join(SCALES)}")
+        if self.hash_key is not None and not self.hash_workers:
+            raise BadCall("--hash-key is the key of --hash-workers: give both, or neither")
 
 
 def coded(raw: Raw, rules: Rules) -> Dataset:
@@ -228,6 +231,7 @@ def classes_of(rows: pl.DataFrame, raw: Raw, rules: Rules, scale: str, messages:
     if len(seen) > rules.classes_limit:
         raise BadInput(
             f"{len(seen)} different labels",
+            file=place(raw, 0)["file"],
             value=len(seen),
             expected=f"at most {rules.classes_limit}; is this the label column? "
             "(--label NAME, --scale interval, or --classes-limit N)",
@@ -244,9 +248,9 @@ def classes_of(rows: pl.DataFrame, raw: Raw, rules: Rules, scale: str, messages:
 def spelled_alike(labels: Iterable[str]) -> list[list[str]]:
     groups: dict[str, list[str]] = {}
     for label in labels:
-        key = " ".join(
-            unicodedata.normalize("NFKC", label).casefold().replace("_", " ").replace("-", " ").split()
-        ).strip(" .,;:!?\"'")
+        plain = unicodedata.normalize("NFKC", label).casefold().replace("_", " ")
+        plain = re.sub(r"(?<=\w)-+(?=\w)", " ", plain)  # elsewhere it is a sign: -1 is not 1, nor A- an A
+        key = " ".join(plain.split()).strip(" .,;:!?\"'")
         groups.setdefault(key or label, []).append(label)
     return sorted(sorted(group) for group in groups.values() if len(group) > 1)
 

@@ -119,6 +119,12 @@ class Consensus:
         """Into a folder: `model.safetensors` with every array, names among them, and what else there is as its header."""
         from .files import put
 
+        return put(Path(path) / "model.safetensors", self.dump)
+
+    def dump(self, file: Path) -> None:
+        """The same into a file of any name."""
+        from safetensors.numpy import save_file
+
         held = {f"channel.{name}": array for name, array in arrays(self.channel).items()}
         for name in ("n", "probs", "chosen", "value", "low", "high", "prior"):
             if (array := getattr(self, name)) is not None:
@@ -149,16 +155,9 @@ class Consensus:
                     if (array := getattr(scores, column)) is not None:
                         held[f"{name}.{column}"] = array
 
-        def write(file: Path) -> None:
-            from safetensors.numpy import save_file
-
-            save_file(
-                {key: np.ascontiguousarray(array) for key, array in held.items()},
-                file,
-                {"consensus": json.dumps(about)},
-            )
-
-        return put(Path(path) / "model.safetensors", write)
+        save_file(
+            {key: np.ascontiguousarray(array) for key, array in held.items()}, file, {"consensus": json.dumps(about)}
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> Consensus:

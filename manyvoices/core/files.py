@@ -25,6 +25,7 @@ def writing(folder: Path) -> Iterator[Callable[[str], Path]]:
         new("answers.csv").write_text(...)
     """
     waiting: dict[Path, Path] = {}
+    modes: dict[Path, int] = {}
     made: list[Path] = []  # folders that did not exist, innermost first
 
     def make(place: Path) -> None:
@@ -34,13 +35,17 @@ def writing(folder: Path) -> Iterator[Callable[[str], Path]]:
     def new(name: str) -> Path:
         final = folder / name
         make(final.parent)
-        waiting[final] = final.with_name(f".{final.name[:40]}.{secrets.token_hex(4)}.part")
-        return waiting[final]
+        temporary = final.with_name(f".{final.name[:40]}.{secrets.token_hex(4)}.part")
+        waiting[final] = temporary
+        temporary.touch()  # as the user has files made, whatever mode a writer gives them
+        modes[final] = temporary.stat().st_mode
+        return temporary
 
     try:
         make(folder)
         yield new
         for final, temporary in waiting.items():
+            temporary.chmod(modes[final])
             os.replace(temporary, final)
     except BaseException as error:
         for temporary in waiting.values():
@@ -86,10 +91,10 @@ def spare(out: str | Path, inputs: Iterable[str | Path]) -> None:
             raise BadCall(f"{out} is what goes in ({given}): writing there would replace it; choose another place")
 
 
-def check_writable(path: Path) -> None:
+def check_writable(path: Path, folder: bool = False) -> None:
     """Say before the work that its result will have no place."""
     there = next(place for place in (path, *path.absolute().parents) if place.exists())
-    if (there != path and not there.is_dir()) or not os.access(there, os.W_OK):
+    if ((folder or there != path) and not there.is_dir()) or not os.access(there, os.W_OK):
         raise NotWritable(
             f"cannot write {path}: {there} is {'not writable' if there.is_dir() else 'a file'}; choose another place with -o"
         )

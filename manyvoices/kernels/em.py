@@ -55,7 +55,7 @@ def iterate(
         if fallback is not None and not value >= values[-1]:
             params, fallback, path = fallback, None, [fallback]
             continue
-        if not math.isfinite(value):
+        if value in (math.inf, -math.inf) or value != value:
             raise ManyVoicesError(f"the {holds} became {value} at step {count}: the fit diverged")
         kept, leapt, fallback = (params, sums), fallback is not None, None
         values.append(value)
@@ -93,17 +93,26 @@ def squarem(flat: Callable, back: Callable) -> Callable:
     return leap
 
 
+def finite(**values: float) -> None:
+    """Refuse what is no number one could compute with; whole numbers may have any length."""
+    for name, value in values.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise BadCall(f"{name} is {value}: give a finite number")
+
+
 def positive(**values: float) -> None:
     """Refuse option values that must be more than nothing."""
     for name, value in values.items():
         if not value > 0:
             raise BadCall(f"{name} is {value}: give more than 0")
+    finite(**values)
 
 
 def at_least_one(**values: float) -> None:
     for name, value in values.items():
         if not value >= 1:
             raise BadCall(f"{name} is {value}: give at least 1")
+    finite(**values)
 
 
 def check(*, tol: float = 0.0, iterations: int = 1, **at_least_zero: float) -> None:
@@ -114,3 +123,4 @@ def check(*, tol: float = 0.0, iterations: int = 1, **at_least_zero: float) -> N
     for name, value in at_least_zero.items():
         if not value >= 0:
             raise BadCall(f"{name} is {value}: give 0 or more")
+    finite(**at_least_zero)

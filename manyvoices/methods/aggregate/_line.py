@@ -9,11 +9,10 @@ import numpy as np
 from ...core.answers import Answers, Shard
 from ...core.channels import Line
 from ...core.consensus import Consensus
-from ...core.errors import BadCall
 from ...core.fold import by_task, by_worker, whole
 from ...core.scores import Scores
 from ...kernels import numbers
-from ...kernels.em import iterate
+from ...kernels.em import iterate, positive
 
 SCALE_SD, SHAPE, RATE = 0.5, 2.0, 0.5  # a ~ Normal(1, SCALE_SD), noise^2 ~ InverseGamma(SHAPE, RATE)
 
@@ -147,8 +146,7 @@ def fit(answers: Answers, tol: float, iterations: int, free_scale: str, unit: fl
     spread = float(answers.fold(around, Middle(mu)).square / n)
     if unit is None:
         unit = np.sqrt(spread) if spread > 0 else 1.0
-    if not unit > 0:
-        raise BadCall(f"unit is {unit}: give more than 0")
+    positive(unit=unit)
     workers = len(answers.workers)
     enough = answers.n >= 20 * max(int((answers.per_worker() > 0).sum()), 1)
     # far from 0 a scale and a bias of the usual size cannot both be: all scales would be 1

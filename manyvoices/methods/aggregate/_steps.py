@@ -202,9 +202,7 @@ def fit(answers: Answers, tol: float, iterations: int, free: bool, rule: str) ->
     )
     found = answers.fold(beliefs, params)
     thresholds, bias, noise, scale = layout.split(params.x)
-    spread = np.sqrt(np.maximum(found.var, 1e-12))
-    below = ndtr((thresholds - found.mean[:, None]) / spread[:, None])
-    probs = np.diff(np.concatenate([np.zeros((len(below), 1)), below, np.ones((len(below), 1))], axis=1), axis=1)
+    probs = between(thresholds, found)
     chosen = first_best(probs) if rule == "mode" else np.searchsorted(thresholds, found.mean, side="left")
     skill = scale / np.sqrt(scale**2 + noise**2)
     n = answers.per_worker()
@@ -219,6 +217,12 @@ def fit(answers: Answers, tol: float, iterations: int, free: bool, rule: str) ->
         trace=trace,
         converged=converged,
     )
+
+
+def between(thresholds: np.ndarray, found: Latent) -> np.ndarray:
+    """[T, K]: how much of a normal distribution with this mean and variance lies between two thresholds."""
+    below = ndtr((thresholds - found.mean[:, None]) / np.sqrt(np.maximum(found.var, 1e-12))[:, None])
+    return np.diff(np.concatenate([np.zeros((len(below), 1)), below, np.ones((len(below), 1))], axis=1), axis=1)
 
 
 def skill_interval(answers: Answers, slopes: Slopes, skill: np.ndarray, doubt: float) -> tuple[np.ndarray, np.ndarray]:

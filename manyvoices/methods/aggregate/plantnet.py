@@ -29,7 +29,7 @@ from ...core.consensus import Consensus, first_best
 from ...core.errors import BadCall, Unknown
 from ...core.fold import by_task, by_worker, whole
 from ...kernels import skills
-from ...kernels.em import check
+from ...kernels.em import check, finite
 from ...kernels.rows import normalise
 
 
@@ -143,6 +143,14 @@ def plantnet(
         Stop when the class counts change by less than this a task.
     """
     check(tol=tol, iterations=iterations)
+    finite(
+        alpha=alpha,
+        beta=beta,
+        theta_conf=theta_conf,
+        theta_acc=theta_acc,
+        ai_weight=ai_weight,
+        ai_threshold=ai_threshold,
+    )
     is_machine = np.array([name == ai_worker for name in answers.workers], bool)
     if ai_worker != "AI" and not is_machine.any():  # by default there need not be one
         raise Unknown.name("worker", ai_worker, answers.workers)

@@ -14,7 +14,7 @@ from ...core.dataset import Raw
 from ...core.errors import BadCall, BadInput, Unknown
 from ...core.labels import shortened
 from ._people import beside
-from ._table import TABLE, Table, Where, read_table
+from ._table import TABLE, CsvLine, Table, Where, read_table
 from ._text import short
 
 SPELLINGS = {  # the commonest first
@@ -112,9 +112,11 @@ def answers(
     for role, name in roles.items():
         if name in table.nested:
             row, value = table.nested[name]
+            at, by_line = where(row)[1], where.unit == "line"
             raise BadInput(
-                f"the {role} in {where.unit} {where(row)[1]} is a list or an object, {short(value)}",
+                f"the {role}{'' if by_line else f' in {where.unit} {at}'} is a list or an object, {short(value)}",
                 file=table.path,
+                line=at if by_line else None,
                 value=value,
                 expected="text or a number",
             )
@@ -184,6 +186,8 @@ def _roles(table: Table, task: str | None, worker: str | None, label: str | None
         raise BadInput(
             f"no column for the {role}; columns found: {listed(columns)}",
             file=table.path,
+            line=table.where(-1)[1] if isinstance(table.where, CsvLine) else None,  # the header stands above row 0
+            value=listed(columns),
             expected=f"{', '.join(SPELLINGS[role][:5])}, ..., or the column's name after --{role}",
         )
     return roles

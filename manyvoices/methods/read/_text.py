@@ -98,7 +98,8 @@ def to_utf8(data: bytes, path: Path) -> tuple[bytes, list[str]]:
     if data.startswith(codecs.BOM_UTF8):
         data, notes = data[3:], [f"{path.name}: byte order mark skipped"]
     if (at := data.find(b"\0")) >= 0:
-        raise BadInput(f"not text (a zero byte at byte {at})", file=path, expected=READABLE)
+        line = 1 + data.count(b"\n", 0, at)
+        raise BadInput(f"not text (a zero byte at byte {at})", file=path, line=line, expected=READABLE)
     if data.isascii() or _is_utf8(data):
         return data, notes
     controls = sum(byte < 32 and byte not in b"\t\n\v\f\r" for byte in data[:GLANCE])

@@ -42,7 +42,7 @@ class Size:
     classes
         How many classes a task can have, all equally likely.
     per_task
-        Answers a task at most; None for as many as there are workers.
+        Answers a task at most; everybody answers every task if it is not given, or None.
     imbalance
         Draw the number of answers of each task between one and what would be possible, instead of taking them all.
     load
@@ -54,7 +54,7 @@ class Size:
     workers: int = 30
     tasks: int = 200
     classes: int = 5
-    per_task: int | None = 10
+    per_task: int | None = None
     imbalance: bool = False
     load: int | None = None
     seed: int = 0

@@ -591,7 +591,7 @@ REFUSED = [(n, s, o.name) for n, s in VARIANTS for o in registry.about("aggregat
 
 @pytest.mark.parametrize("name, scale, option", REFUSED)
 def test_senseless_values_are_refused(name, scale, option):
-    for value in (BAD[option], *([float("nan")] if isinstance(BAD[option], float) else [])):
+    for value in (BAD[option], *([float("nan"), float("inf")][:1 if option == "tol" else 2] if isinstance(BAD[option], float) else [])):
         with pytest.raises(BadCall, match=f"{option} is {value}: give"):
             api.aggregate(crowd(0).answers(scale), name, **sides(name, crowd(0)), **{option: value})
 

@@ -21,6 +21,19 @@ def best() -> np.ndarray:
     return fit("ds", golden("ds79_full")[0], GIVEN, smoothing=0.0, tol=TOTAL, iterations=300).codes
 
 
+def test_the_tables_themselves():
+    for name, totals in (("ds79_full", [127, 125, 48, 15]), ("ds79_first", [94, 84, 34, 13])):
+        assert golden(name)[0].counts().sum(axis=0).tolist() == totals
+    votes = golden("ds79_first")[0].counts()
+    tied = np.flatnonzero((votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1)
+    assert tied.tolist() == [3] and votes[3].tolist() == [2, 2, 1, 0]
+
+
+def test_ds_is_certain_but_of_three_patients():
+    found = fit("ds", golden("ds79_full")[0], GIVEN, smoothing=0.0, tol=TOTAL, iterations=300)
+    assert np.flatnonzero(found.probs.max(axis=1) < .99).tolist() == [6, 34, 37]
+
+
 def test_ds_smoothed_by_one():
     found = fit("ds", golden("ds79_full")[0], GIVEN, smoothing=1.0, tol=1e-14, iterations=900)
     penalty = np.log(found.confusions).sum()
@@ -112,6 +125,8 @@ def test_fits_on_numbers():
     np.testing.assert_allclose(fixed.channel.noise**2, [.131943, .121240, .125653], rtol=0, atol=2e-6)
     np.testing.assert_allclose(fixed.channel.var, [.041060, .060990, .041060, .041060], rtol=0, atol=2e-6)
     np.testing.assert_allclose(fixed.high - fixed.value, 1.96 * np.sqrt([.041060, .060990, .041060, .041060]), rtol=0, atol=2e-5)
+    mean, var = fixed.channel.mean, fixed.channel.var                       # of all tasks, as the last step estimates them
+    assert mean.mean() == pytest.approx(2.766748, abs=2e-6) and (var + (mean - mean.mean()) ** 2).mean() == pytest.approx(1.757295, abs=2e-6)
     np.testing.assert_allclose(free.channel.bias, [-.2340, .7587, -.5267], rtol=0, atol=1e-3)
     np.testing.assert_allclose(free.value, [1.2090, 2.9042, 2.1867, 4.8052], rtol=0, atol=1e-3)
 
@@ -128,3 +143,5 @@ def test_one_step_on_ordered_classes():
     found = answers.fold(_steps.beliefs, params)
     np.testing.assert_allclose(found.mean, [-.837593, .221868, 1.128375, -.896513], rtol=0, atol=6e-7)
     np.testing.assert_allclose(found.var, [.236045, .181675, .398459, .253366], rtol=0, atol=6e-7)
+    np.testing.assert_allclose(_steps.between(np.array([-.5, .5]), found), [[.756428, .240621, .002951], [.045171, .697801, .257028],
+                                                                            [.004945, .154810, .840246], [.784576, .212659, .002765]], rtol=0, atol=6e-7)

@@ -50,7 +50,7 @@ DEEP = b"[" * 100_000
         (
             "a.csv",
             b"x,worker,label\nt1,w1,a\n",
-            "no column for the task; columns found: x, worker, label; expected task, .*after --task",
+            "a.csv, line 1: no column for the task; columns found: x, worker, label; expected task, .*after --task",
         ),
         (
             "a.csv",
@@ -67,7 +67,7 @@ DEEP = b"[" * 100_000
         ("a.csv", CSV + b'"""', "a.csv, line 4: broken quoting"),
         ("a.csv", CSV + b"t3,w1,a,", "a.csv, line 4: 4 fields"),
         ("a.csv", CSV + b'"t3",w1,a,', "a.csv, line 4: 4 fields"),
-        ("a.csv", CSV + b"t\0,w,a\n", r"a.csv: not text \(a zero byte at byte 35\); expected UTF-8"),
+        ("a.csv", CSV + b"t\0,w,a\n", r"a.csv, line 4: not text \(a zero byte at byte 35\); expected UTF-8"),
         ("a.csv", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "not text"),
         ("a.csv", bytes(range(1, 32)) * 10 + b"\xff\xfe\xfd", "not text"),
         ("a.csv", b"\xff\xfe" + b"\x00\xd8" * 3, "not text: begins like utf-16 but breaks"),
@@ -116,12 +116,12 @@ DEEP = b"[" * 100_000
         (
             "a.jsonl",
             b'{"task": 1, "worker": 2, "label": 3}\n\n{"task": 1, "worker": 2, "label": {"a": 1}}\n',
-            "the label in line 3 is a list or an object, '{\"a\": 1}'",
+            "a.jsonl, line 3: the label is a list or an object, '{\"a\": 1}'",
         ),
         (
             "a.jsonl",
             b'{"task": 1, "worker": 2, "label": {}}\n',
-            r"the label in line 1 is a list or an object, '{}'",
+            r"a.jsonl, line 1: the label is a list or an object, '{}'",
         ),
         ("a.jsonl", b'{"task": 1, "worker": 2}\n', "no column for the label; columns found: task, worker"),
     ],

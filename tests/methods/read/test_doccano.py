@@ -81,6 +81,7 @@ def test_a_zip_stays_in_memory_and_small(put, tmp_path, monkeypatch):
         (zipped(anna__jsonl='{"id": [1], "label": ["a"]}'), "anna.jsonl, line 1: the id is"),
         (zipped(anna__jsonl=b"\xff\xfe\x00"), "not text"),
     ],
+    ids=["nothing of ours", "cut", "broken", "odd id", "no text"],  # by default the bytes, which hold the time of day
 )
 def test_bad_zips(put, content, message):
     with pytest.raises(BadInput, match=message):

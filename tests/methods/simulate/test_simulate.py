@@ -53,10 +53,10 @@ def dawid_skene(table):
 
 
 TABLES = {  # strategy, options: answers, accuracy of the shares and of Dawid-Skene, its log-likelihood and rounds
-    "T1": ("independent_confusion", {}, 2000, .760, .890, -2519.553, 20),
-    "T2": ("independent_confusion", {"imbalance": True, "per_task": None}, 3110, .830, .895, -3924.404, 32),
-    "T3": ("student_teacher", {"ratio": .8}, 2000, .690, .755, -2586.472, 28),
-    "T5": ("discrete_difficulty", {"workers": 100, "ratio": .35}, 2000, .790, .810, -1524.892, 8),
+    "T1": ("independent_confusion", {"per_task": 10}, 2000, .760, .890, -2519.553, 20),
+    "T2": ("independent_confusion", {"imbalance": True}, 3110, .830, .895, -3924.404, 32),
+    "T3": ("student_teacher", {"ratio": .8, "per_task": 10}, 2000, .690, .755, -2586.472, 28),
+    "T5": ("discrete_difficulty", {"workers": 100, "ratio": .35, "per_task": 10}, 2000, .790, .810, -1524.892, 8),
 }
 
 
@@ -176,7 +176,7 @@ def test_what_the_options_mean():
     assert np.mean(right[kind[crowd.task] == "random"]) == pytest.approx(.2, abs=.03)
     assert np.mean(kind == "random") == pytest.approx(.3, abs=.05)
     assert np.sum(kind == "easy") / np.sum(kind == "hard") == pytest.approx(2, abs=.4)
-    crowd = strategy("independent_confusion")(imbalance=True, load=90)
+    crowd = strategy("independent_confusion")(imbalance=True, load=90, per_task=10)
     assert np.bincount(crowd.worker).max() <= 90
     assert set(np.bincount(crowd.task)) == set(range(1, 11))
     assert (crowd.confusions.argmax(axis=2) == np.arange(5)).all()
@@ -211,7 +211,7 @@ def test_nobody_left():
 @pytest.mark.parametrize("options", [{"random": 1.0}, {"ratio_diff": 0.0}, {"ratio": 0.0}, {"ratio": 1.0},
                                      {"classes": 2}])
 def test_extremes(options):
-    crowd = strategy("discrete_difficulty")(**options)
+    crowd = strategy("discrete_difficulty")(per_task=10, **options)
     assert len(crowd.label) == 2000
 
 
