@@ -26,6 +26,7 @@ from .terminal import (
     recorded,
     say,
     show,
+    spelled,
     tell,
 )
 
@@ -482,6 +483,7 @@ def report(data, runs, out, strategy, seed, format, on, **options):
     from . import api
     from .reporting import reported
 
+    how = spelled(click.get_current_context())
     common, options = parted(options)
     dataset = loaded(data, format, None, options)
     with progress(common):
@@ -490,6 +492,7 @@ def report(data, runs, out, strategy, seed, format, on, **options):
             Path(out),
             [Path(run) for run in runs],
             source=Path(data),
+            how=how,
             method=strategy,
             seed=seed,
         )

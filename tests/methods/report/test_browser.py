@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -212,8 +213,8 @@ def check_drawn(at_hand):
     assert sorted(places) == sorted(held)
     drawn = page.evaluate("""() => Object.fromEntries([...document.querySelectorAll("[data-chart]")].map(x => [x.dataset.chart, {
         pictures: x.querySelectorAll("svg, canvas").length,
-        marks: [...x.querySelectorAll(".mark-symbol path, .mark-rect path, .mark-rule line, .mark-line path")]
-            .filter(m => !m.closest("[class*=role-axis], [class*=role-legend]") && m.getAttribute("d") !== "" && getComputedStyle(m).opacity > 0).length,
+        marks: [...x.querySelectorAll(".role-mark.mark-symbol path, .role-mark.mark-rect path, .role-mark.mark-line path")]
+            .filter(m => m.getAttribute("d") && !/NaN/.test(m.outerHTML) && getComputedStyle(m).opacity > 0).length,
         text: [...x.querySelectorAll("text")].map(t => t.textContent).join(" "),
         wide: x.querySelector("svg").getBoundingClientRect().width, high: x.querySelector("svg").getBoundingClientRect().height,
     }]))""")
@@ -455,7 +456,7 @@ def test_for_a_screen_reader(made, opened):
     page = at_hand.page
     assert page.get_attribute("html", "lang") == "en"
     levels = page.eval_on_selector_all("h1, h2, h3", "all => all.filter(x => x.offsetParent).map(x => Number(x.tagName[1]))")
-    assert levels[0] == 1 and levels.count(1) == 1 and all(b - a <= 1 for a, b in zip(levels, levels[1:], strict=False))
+    assert levels[0] == 1 and levels.count(1) == 1 and all(b - a <= 1 for a, b in pairwise(levels))
     assert page.evaluate("""() => [...document.querySelectorAll("button, input, a, section, nav, table, dialog, [role=img]")].filter(x =>
         !(x.textContent.trim() || x.ariaLabel || (x.labels && x.labels.length) || x.querySelector("caption"))).length""") == 0
     assert page.evaluate("[...document.querySelectorAll('section')].every(x => document.getElementById(x.getAttribute('aria-labelledby')))")
