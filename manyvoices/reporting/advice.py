@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from ..core.words import called, count, ends, interval, listed, number, share, value
+from ..core.words import called, count, ends, interval, listed, number, quoted, share, value
+from .people import shifted
 from .tasks import TOO_MUCH, confused
 
 MOST = 7
@@ -83,6 +84,22 @@ def below(facts: Facts) -> dict[str, str] | None:
         f"Look at the answers of {listed(some)}.",
         f"By {facts['manifest']['method']} only {reach} of them are right, less than chance explains among so many workers. They "
         "are too few to say why: a misread question and careless answers look the same.",
+        "workers",
+    )
+
+
+def shifts(facts: Facts) -> dict[str, str] | None:
+    """Workers who read the scale otherwise than the rest."""
+    rows = facts["workers"]["rows"] if facts["workers"] and facts["data"]["scale"] == "ordinal" else []
+    some = [name for sign in (1, -1) for name in shifted(rows, sign)]
+    if not some:
+        return None
+    by = {row["worker"]: row["bias"]["value"] for row in rows if row["worker"] in some}
+    how = [f"{quoted(name)} {'higher' if by[name] > 0 else 'lower'} ({by[name]:+.2f})" for name in some[:3]]
+    return step_(
+        f"Tell {listed(some)} how the scale is meant.",
+        f"On the same tasks as others, in steps of the scale: {', '.join(how)}. A habit of this kind can be corrected; the "
+        "answers still tell tasks apart.",
         "workers",
     )
 
@@ -299,6 +316,7 @@ STEPS = (
     views,
     doubtful,
     promises,
+    shifts,
     missed,
     line,
     method,

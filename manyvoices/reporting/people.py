@@ -15,6 +15,7 @@ from .counting import Cells
 MOST = 1_000  # workers in the table
 CELLS = 150  # of a worker's table of confusions, the most frequent
 FEW = 10  # answers below which nothing is said about a single worker
+STEP = 0.5  # of the scale, from which on a bias is worth a sentence
 RARE = 0.01  # chance with which anybody of equal workers would stand as far below
 BELOW = "so few answers go with the consensus that chance alone does not explain it"
 TAIL = 0.025  # of equal workers whose 95 % interval ends below their mean by chance
@@ -124,7 +125,7 @@ def about_workers(
         )
     place_of = answers.workers.code
     standing = skills_say(columns["skill"], n[place_of(columns["skill"].column("name"))]) if "skill" in columns else []
-    section["says"] = [*people_say(section, n), *standing, *below_say(section)]
+    section["says"] = [*people_say(section, n), *standing, *below_say(section), *habits_say(rows, answers.scale)]
     section["says"] += verdicts.says() if verdicts is not None else []
     return section
 
@@ -211,6 +212,31 @@ def below_say(section: dict[str, Any]) -> list[str]:
         f"{listed(section['below'])} {'stands' if one else 'stand'} so far below that chance alone does not explain it among so "
         f"many; {'this worker' if one else 'they'} gave too few answers to say why."
     ]
+
+
+def habits_say(rows: list[dict[str, Any]], scale: str) -> list[str]:
+    """Who surely answers higher or lower than the others by half a step and more, and who takes surely too little time."""
+    said = []
+    for way, sign in (("higher", 1), ("lower", -1)):
+        if some := shifted(rows, sign) if scale == "ordinal" else []:
+            answer = "answers" if len(some) == 1 else "answer"
+            said.append(f"{listed(some)} {answer} {way} than the others on the same tasks, by half a step or more.")
+    if some := [row["worker"] for row in rows if "too fast" in (row.get("speed") or {}).get("note", "")]:
+        said.append(
+            f"{listed(some)} {'takes' if len(some) == 1 else 'take'} much less time than the others on the same tasks."
+        )
+    return said
+
+
+def shifted(rows: list[dict[str, Any]], sign: int) -> list[str]:
+    """Workers whose bias goes this way: half a step and more, and not by chance. In the order of the bias."""
+    some = []
+    for row in rows:
+        bias = row.get("bias") or {"value": None} if row["n"] >= FEW else {"value": None}
+        side = bias.get("low" if sign > 0 else "high")
+        if bias["value"] is not None and side is not None and sign * bias["value"] >= STEP and sign * side > 0:
+            some.append((-sign * bias["value"], row["worker"]))
+    return [name for _, name in sorted(some)]
 
 
 # what answers say about a worker ----------------------------------------------------------------------------------------

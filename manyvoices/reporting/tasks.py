@@ -200,11 +200,15 @@ def most_missed(rows: list[dict[str, Any]], meanings: dict[str, str]) -> str:
     first = next(row for row in rows if row["truth"] == worst)
     if wrong[worst] < MISSED or wrong[worst] < 0.1 * first["of"]:
         return ""
-    instead = f"labelled {listed([called(first['label'], meanings)])}" if first["label"] else "left without a label"
-    often = "" if first["n"] == wrong[worst] else f"have another label, {number(first['n'])} of them "
+    instead = listed([called(first["label"], meanings)]) if first["label"] else "none"
+    have = (
+        f"the label {instead}"
+        if first["n"] == wrong[worst]
+        else f"another label, {number(first['n'])} of them {instead}"
+    )
     return (
         f"Where the truth is known, the labels miss {listed([called(worst, meanings)])} most: {number(wrong[worst])} of "
-        f"{count(first['of'], 'such task')} {often or 'are '}{instead}."
+        f"{count(first['of'], 'such task')} have {have}."
     )
 
 
@@ -239,8 +243,39 @@ def found_says(name: str, right: float, held: float) -> str:
 
 def confused(pairs: list[dict[str, Any]]) -> dict[str, Any] | None:
     """The pair of classes that is mixed up most beyond what their frequency alone would do."""
-    some = [row for row in pairs if row["n"] >= MIXED and row["share"] >= 0.1 and row["share"] >= 1.2 * row["chance"]]
+    some = [
+        row
+        for row in pairs
+        if row["n"] >= MIXED and row["share"] >= 0.1 and row["share"] - row["chance"] > max(0.03, 0.2 * row["chance"])
+    ]
     return max(some, key=lambda row: row["share"] - row["chance"], default=None)
+
+
+def two_say(rows: list[dict[str, Any]], meanings: dict[str, str]) -> list[str]:
+    """With two classes there is one pair; what differs is how well each of them is seen."""
+    held = [row for row in rows if row["found"] is not None]
+    seen = " and ".join(
+        f"{share(row['found'])} say so where it is {listed([called(row['class'], meanings)])}" for row in held
+    )
+    return [f"Of the answers, beside what the consensus holds, {seen}."] if held else []
+
+
+def pairs_say(pairs: list[dict[str, Any]], meanings: dict[str, str]) -> list[str]:
+    first, clear = pairs[0], confused(pairs)
+    said = f"{share(first['share'])} of the disagreements are between {both(first, meanings)}. "
+    if first is clear:
+        said += (
+            f"By how often each is said it would be {share(first['chance'])}: make the line between them clearer first."
+        )
+        return [said]
+    said += "That is about what it would be by how often each is said."
+    if clear is None:
+        return [said]
+    return [
+        said,
+        f"{both(clear, meanings)} are confused more than their frequency explains: {share(clear['share'])} of the disagreements, "
+        f"by how often each is said {share(clear['chance'])}.",
+    ]
 
 
 def classes_say(
@@ -252,25 +287,7 @@ def classes_say(
             if len(rows) > 1
             else "There is only one class: nothing can be mixed up."
         ]
-    first, clear, said = pairs[0], confused(pairs), []
-    said.append(
-        f"{share(first['share'])} of the disagreements are between {both(first, meanings)}"
-        + (
-            ". With two classes this is all there can be."
-            if len(rows) == 2
-            else ". "
-            + (
-                f"By how often each is said it would be {share(first['chance'])}: make the line between them clearer first."
-                if first is clear
-                else "That is about what it would be by how often each is said."
-            )
-        )
-    )
-    if clear is not None and first is not clear and len(rows) > 2:
-        said.append(
-            f"{both(clear, meanings)[0].upper()}{both(clear, meanings)[1:]} are confused more than their frequency explains: "
-            f"{share(clear['share'])} of the disagreements, by how often each is said {share(clear['chance'])}."
-        )
+    said = two_say(rows, meanings) if len(rows) == 2 else pairs_say(pairs, meanings)
     if unused := [row["class"] for row in rows if not row["answers"]]:
         said.append(f"Nobody ever said {listed(called(name, meanings) for name in unused)}.")
     weak = [row for row in rows if row["found"] is not None and row["found"] < 0.5 and row["answers"] >= 10]

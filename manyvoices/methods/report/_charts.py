@@ -118,8 +118,8 @@ def workers(section: Facts | None) -> dict[str, Any] | None:
     crowded = judged and len(rows) > CROWDED
     most, least = (f(v["answers"] for v in values) for f in (max, min))
     far = most >= 8 * least  # so few that a usual scale would squeeze most of them into a corner
-    x: Spec = {"field": "answers", "type": "quantitative", "scale": {"nice": False, "zero": False, "padding": 14}}
-    x["scale"] |= {"type": "log"} if far else {}
+    x: Spec = {"field": "answers", "type": "quantitative", "scale": {"nice": False, "padding": 14}}
+    x["scale"] |= {"type": "log"} if far else {"zero": False}
     x["axis"] = axis("answers given" + " (logarithmic)" * far, grid=False, format=",")
     x["axis"] |= {"values": ticks([v["answers"] for v in values])} if far else {"tickMinStep": 1}
     y = {"type": "quantitative", "scale": {"zero": False, "nice": True}, "axis": axis("skill, with its 95 % interval")}

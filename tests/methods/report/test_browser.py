@@ -50,15 +50,21 @@ def browser():
 # pages -----------------------------------------------------------------------------------------------------------------
 
 
-def plain() -> Dataset:
-    """Everything that a page can have: truth, texts, meanings of classes, times, and enough workers and tasks to be folded."""
+def native(folder: Path, rows, columns, truth, about, text="the text of {}") -> Dataset:
+    """Read from a folder, so that further columns of the answers find their rows."""
+    pl.DataFrame(rows, schema=columns, orient="row").write_csv(folder / "answers.csv")
+    pl.DataFrame({"task": list(truth), "label": list(truth.values())}).write_csv(folder / "truth.csv")
+    pl.DataFrame({"task": list(truth), "text": [text.format(t) for t in truth]}).write_csv(folder / "items.csv")
+    (folder / "META.json").write_text(json.dumps(about))
+    return mv.read(folder)
+
+
+def plain(folder: Path) -> Dataset:
+    """Everything that a page can have: truth, texts, meanings of classes, times, rows left out, enough workers and tasks to be folded."""
     rows, truth = crowd(workers=60, tasks=300, per_task=6, classes=4)
     rng = np.random.default_rng(0)
-    lines = [(t, w, k, round(float(2 + int(w[1:]) % 7 + rng.random()), 2)) for t, w, k in rows]
-    made = dataset(rows, truth=truth, items={t: f"the text of {t}" for t in truth}, dropped={"no label": 40},
-                   about={"label_names": {"c0": "cat", "c1": "dog"}})
-    notes = pl.DataFrame(lines, schema=["task", "worker", "label", "seconds"], orient="row")
-    return Dataset(made.answers, made.items, None, notes, "made", made.about, [], made.dropped)
+    lines = [(t, w, k, round(float(2 + int(w[1:]) % 7 + rng.random()), 2)) for t, w, k in rows] + [("t1", "w1", None, 1.)] * 40
+    return native(folder, lines, ["task", "worker", "label", "seconds"], truth, {"label_names": {"c0": "cat", "c1": "dog"}})
 
 
 def numbers() -> Dataset:
@@ -91,8 +97,29 @@ def outside(folder: Path) -> Dataset:
     return replace(data, items=replace(data.items, table=table))
 
 
+def few_do_most() -> Dataset:
+    """Workers with 2 to 300 answers, verdicts of several kinds among them, more than are drawn one by one."""
+    rng = np.random.default_rng(0)
+    truth, often = rng.integers(3, size=300), 1 / np.arange(1, 101)
+    rows = [(f"t{t}", f"w{w}", f"c{rng.integers(3) if w in (1, 2) or rng.random() < .2 else truth[t]}") for t in range(300)
+            for w in rng.choice(100, 8, replace=False, p=often / often.sum())]
+    return dataset(rows)
+
+
+def every_column(folder: Path) -> Dataset:
+    """Ordered labels with truth, times and moments: the widest table of workers there is."""
+    rng = np.random.default_rng(0)
+    truth = {f"review {t}": str(rng.integers(1, 6)) for t in range(120)}
+    rows = [(task, f"a worker called {w}", str(int(np.clip(int(truth[task]) + (w == 1) + rng.normal() / 2, 1, 5))), round(float(np.exp(rng.normal(2))), 1),
+             f"2024-05-{1 + t // 10:02}T10:{t % 60:02}:{w:02}Z") for t, task in enumerate(truth) for w in rng.permutation(15)[:8]]
+    return native(folder, rows, ["task", "worker", "label", "seconds", "when"], truth,
+                  {"scale": "ordinal", "label_names": {"1": "very bad indeed", "5": "excellent beyond words"}})
+
+
 MADE = {
-    "plain": lambda _: plain(), "numbers": lambda _: numbers(), "two sides": lambda _: two_sides(), "hostile": lambda _: hostile(),
+    "every column": every_column,
+    "few do most": lambda _: few_do_most(),
+    "plain": plain, "numbers": lambda _: numbers(), "two sides": lambda _: two_sides(), "hostile": lambda _: hostile(),
     "nobody named": nobody_named, "outside": outside,
     "one answer": lambda _: dataset([("t", "w", "k")]), "one worker": lambda _: dataset([(f"t{i}", "w", f"c{i % 3}") for i in range(12)]),
     "all equal": lambda _: dataset([(f"t{i % 9}", f"w{i}", "yes") for i in range(36)]),
@@ -232,6 +259,8 @@ def test_which_charts_there_are(made):
     """The kinds of pages above together hold every chart that is not about a trained model."""
     drawn = {name: set(re.findall(r'data-chart="([^"]+)"', made(name).path.read_text(encoding="utf-8"))) for name in EVERY}
     assert drawn["plain"] == {"workers", "byclass", "grid", "confidence", "calibration", "methods", "right"}
+    scale = made("few do most").path.read_text(encoding="utf-8").split('"workers":{"width"')[1].split("logarithmic")
+    assert len(scale) > 1 and len({row["kind"] for row in made("few do most").facts["workers"]["rows"]}) == 3
     assert "pairs" in drawn["two sides"] and drawn["numbers"] >= {"workers", "methods"}
 
 
@@ -341,6 +370,16 @@ def test_fits_a_phone(name, made, opened):
         assert at_hand.wide() == []
         at_hand.page.keyboard.press("Escape")
     assert not at_hand.noise
+
+
+@pytest.mark.parametrize("width", [1920, 1200, 861, 700, 641, 320])
+def test_fits_any_screen(width, made, opened):
+    """The widest table; where it must, it scrolls in its own box."""
+    at_hand = opened(made("every column"), viewport={"width": width, "height": 800})
+    assert set(made("every column").facts["workers"]["columns"]) == {"skill", "accuracy", "bias", "speed", "drift"}
+    assert at_hand.wide() == [] and not at_hand.noise
+    box = at_hand.page.evaluate("(x => [x.scrollWidth, x.clientWidth])(document.querySelector('#workers .table'))")
+    assert box[0] <= box[1] or width in (861, 700, 641)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -174,6 +174,10 @@ def test_confidence(facts, rows, labels):
     assert section["expected_wrong"] == pytest.approx(sum(1 - p for p in prob.values()), rel=1e-4)
     right = {t: held[t] == truth[t] for t in held if t != "t5"}
     assert (section["known"], section["right"]) == (99, sum(right.values()))
+    low, high = ([right[t] for t in right if (prob[t] < .9) == side] for side in (True, False))
+    assert len(low) < 10 and section["low_right"] is None and section["high_right"] == pytest.approx(np.mean(high), abs=1e-5)   # too few to say
+    [step] = [s for s in facts["next"] if s["do"].startswith("Spend")]
+    assert step["because"].startswith(f"Where the truth is known, {share(np.mean(high))} of the other {sum(p >= .9 for p in prob.values())} are right.")
     assert section["claimed"] == pytest.approx(np.mean([prob[t] for t in right]), abs=1e-5)
     assert sum(row["tasks"] for row in section["rows"]) == 100
     for row in section["rows"]:
@@ -181,6 +185,16 @@ def test_confidence(facts, rows, labels):
         assert row["tasks"] == len(here)
         known = [right[t] for t in here if t in right]
         assert row["right"] == (pytest.approx(np.mean(known), abs=1e-5) if known else None)
+
+
+def test_labels_below_and_above_90():
+    rows, truth = crowd(seed=5, right=.5, per_task=4, tasks=200)
+    facts, found = summarised(dataset(rows, truth=truth), {}), api.aggregate(dataset(rows), "bcc")
+    right = np.array([k == truth[t] for t, k in zip(found.tasks, found.labels(), strict=True)])
+    low = found.probs.max(axis=1) < .9
+    said = f"Below 90 % {share(right[low].mean())} of the labels are right, from 90 % on {share(right[~low].mean())}."
+    assert low.sum() >= 10 and said in facts["confidence"]["says"]
+    assert any(f"{share(right[low].mean())} of these labels are right and {share(right[~low].mean())} of the other {(~low).sum()}." in s["because"] for s in facts["next"])
 
 
 def test_methods(facts, data):
@@ -370,11 +384,6 @@ def test_what_the_labels_get_wrong():
     n = sum(count for (k, _), count in wrong.items() if k == "c2")
     assert n > 20 and f"the labels miss “c2” most: {n} of 50 such tasks" in " ".join(facts["classes"]["says"])
     assert any(s["do"] == "Show people what “c2” is." for s in facts["next"])
-    prob = dict(zip(found.tasks, found.probs.max(axis=1), strict=True))
-    label = dict(zip(found.tasks, found.labels(), strict=True))
-    sure = [label[t] == truth[t] for t in truth if prob[t] >= .9]
-    assert facts["confidence"]["high_right"] == pytest.approx(np.mean(sure), abs=1e-5)
-    assert f"{share(np.mean(sure))} of the other {len(sure)}" in next(s for s in facts["next"] if s["do"].startswith("Spend"))["because"]
     assert facts["classes"]["missed"][0]["label"] in html(facts).split("Wrong labels, where the truth is known")[1]
 
 
@@ -393,6 +402,22 @@ def test_pairs_of_classes_beside_their_frequency(facts, rows):
     mixed = [(f"t{t}", f"w{w}", {0: "a", 1: "b", 2: "ab"[rng.integers(2)], 3: "c"}[t % 4]) for t in range(200) for w in range(6)]
     found = summarised(dataset(mixed), {})
     assert any(s["do"].startswith("Make the line between “a” and “b”") for s in found["next"])
+
+
+def test_habits(tmp_path):
+    """Who answers higher or lower than the others by half a step, and who takes surely too little time."""
+    rng = np.random.default_rng(0)
+    rows = [(f"t{t}", f"w{w}", str(int(np.clip(3 + t % 3 + (w == 1) - (w == 2) + rng.normal() / 3, 1, 7))), float(np.exp(rng.normal(2 - 3 * (w == 3), .2))))
+            for t in range(80) for w in rng.permutation(12)[:5]]
+    (tmp_path / "answers.csv").write_text("task,worker,label,seconds\n" + "".join(f"{','.join(map(str, row))}\n" for row in rows))
+    facts = summarised(api.read(tmp_path / "answers.csv", scale="ordinal"), {})
+    said = " ".join(facts["workers"]["says"])
+    assert "“w1” answers higher than the others" in said and "“w2” answers lower" in said and "“w3” takes much less time" in said
+    step = next(s for s in facts["next"] if s["do"] == "Tell “w1” and “w2” how the scale is meant.")
+    bias = {row["worker"]: row["bias"]["value"] for row in facts["workers"]["rows"]}
+    assert f"“w1” higher ({bias['w1']:+.2f}), “w2” lower ({bias['w2']:+.2f})" in step["because"] and bias["w1"] > .5 and bias["w2"] < -.5
+    calm = summarised(dataset([row[:3] for row in rows if row[1] not in ("w1", "w2")], scale="ordinal"), {})
+    assert "than the others on the same tasks" not in " ".join(calm["workers"]["says"]) and not any(s["do"].startswith("Tell") for s in calm["next"])
 
 
 def test_labels_that_say_nothing_and_several_answers():
