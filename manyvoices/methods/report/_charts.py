@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.words import number, value
+from ...core.words import TURNS, number, value
 
 Facts = dict[str, Any]
 Spec = dict[str, Any]
@@ -73,7 +73,7 @@ class Called:
 
     def __call__(self, text: str, limit: int = LETTERS) -> str:
         if text not in self.known:
-            whole = " ".join(f"{text} {self.meanings.get(text, '')}".split()) or "(empty)"
+            whole = " ".join(f"{text} {self.meanings.get(text, '')}".translate(TURNS).split()) or "(empty)"
             short, again = whole if len(whole) <= limit else whole[: limit - 1] + "…", 1
             while short in self.taken:
                 again += 1

@@ -451,6 +451,8 @@ def test_hostile_data_stays_text(made, opened):
         page.locator("#workers tbody button").nth(at_hand.rows().index(row["worker"])).click()
         assert "".join(page.locator("#worker-name").inner_text().split())[:16] == "".join(row["worker"].split())[:16]
         page.keyboard.press("Escape")
+    drawn = "".join(page.eval_on_selector_all("[data-chart] text", "all => all.map(x => x.textContent)"))
+    assert "abc" in drawn and not set("\u200f\u202e\u202d\u202c") & set(drawn)      # nothing turns the direction of what follows
     page.get_by_label("Find a worker").fill("<script>window.broken")
     assert at_hand.rows() == [SCRIPT]
     page.locator('[data-chart="workers"] .mark-symbol path').first.hover()
