@@ -28,6 +28,7 @@ from .terminal import (
     recorded,
     say,
     show,
+    spelled,
     tell,
 )
 
@@ -485,6 +486,7 @@ def report(data, runs, out, strategy, seed, format, on, **options):
     from . import api
     from .reporting import reported
 
+    how = spelled(click.get_current_context())
     common, options = parted(options)
     dataset = loaded(data, format, None, options)
     with progress(common):
@@ -493,6 +495,7 @@ def report(data, runs, out, strategy, seed, format, on, **options):
             Path(out),
             [Path(run) for run in runs],
             source=Path(data),
+            how=how,
             method=strategy,
             seed=seed,
         )

@@ -399,6 +399,27 @@ def notes_of(dataset) -> list[str]:
     return [*dataset.messages, *left_out(dataset)]
 
 
+def spelled(context: click.Context) -> list[str]:
+    """The reading options that were given, as they were. A key stays secret, files lose their folder, and where the answers
+    live changes nothing."""
+    words: list[str] = []
+    for option in context.command.get_params(context):
+        asked = context.get_parameter_source(option.name) is click.core.ParameterSource.COMMANDLINE
+        if (
+            getattr(option, "of_method", "") not in ("reading", "reader")
+            or option.name in ("hash_key", "on")
+            or not asked
+        ):
+            continue
+        value = context.params[option.name]
+        if isinstance(value, bool):
+            words.append(option.opts[0] if value else option.secondary_opts[0])
+            continue
+        for one in map(str, value if isinstance(value, tuple) else (value,)):
+            words += [option.opts[0], Path(one).name if Path(one).is_file() else one]
+    return words
+
+
 def recorded(options: dict[str, Any]) -> dict[str, Any]:
     """Options as they go into records: those that were given, and never a secret."""
     return {

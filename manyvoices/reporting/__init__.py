@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..core import registry
@@ -20,10 +20,12 @@ def reported(
     runs: Iterable[Path] = (),
     *,
     source: Path | None = None,
+    how: Sequence[str] = (),
     method: str = "bcc",
     seed: int = 0,
 ) -> list[Path]:
-    """Write a report in the form its name ends in; `source` is where the data came from, for the record."""
+    """Write a report in the form its name ends in; `source` is where the data came from, `how` the options it was read with,
+    both for the record."""
     from .runs import folders
     from .summary import summarised
 
@@ -34,5 +36,5 @@ def reported(
     data = source_data
     if isinstance(data, Answers):
         data = Dataset(data, None, None, None, "answers", {}, [], {})
-    facts = summarised(data, places, source=source, method=method, seed=seed)
+    facts = summarised(data, places, source=source, how=how, method=method, seed=seed)
     return [put_text(out, registry.find("report", FORMS[out.suffix.lower()])(facts))]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
-from ..core.words import called, count, interval, listed, number, share, value
-from .tasks import TOO_MUCH
+from ..core.words import called, count, ends, interval, listed, number, quoted, share, value
+from .people import shifted
+from .tasks import TOO_MUCH, confused
 
 MOST = 7
+NO_ANSWER = {"idk", "i don't know", "don't know", "dont know", "do not know", "not sure", "unsure", "cannot tell",
+             "can't tell", "skip", "skipped", "no answer"}  # fmt: skip
 ALIKE = ("mv", "ns", "twothird", "mean", "median")  # methods that count all workers alike
 
 Facts = dict[str, Any]
@@ -15,11 +19,7 @@ Facts = dict[str, Any]
 
 def next_steps(facts: Facts) -> list[dict[str, str]]:
     """The most pressing first."""
-    steps = [
-        step
-        for find in (hygiene, people, groups, agreement, views, doubtful, promises, line, method, runs)
-        if (step := find(facts))
-    ]
+    steps = [step for find in STEPS if (step := find(facts))]
     if not steps:
         steps = [step_("Use the labels.", "Nothing in the answers calls for action first.", "confidence")]
     return steps[:MOST]
@@ -46,6 +46,83 @@ def hygiene(facts: Facts) -> dict[str, str] | None:
             "data",
         )
     return None
+
+
+def unanswered(facts: Facts) -> dict[str, str] | None:
+    """A class that by its name says that nothing was said."""
+    for row in facts["classes"]["rows"] if facts["classes"] else []:
+        if " ".join(row["class"].lower().replace("’", "'").split()) in NO_ANSWER and row["answers"]:
+            return step_(
+                f"Decide whether {listed([row['class']])} is a label or no answer.",
+                f"{count(row['answers'], 'answer')} ({share(row['answers'] / facts['data']['answers'])}) "
+                f"{'is' if row['answers'] == 1 else 'are'} this, and it counts as a class like any other. If it means that nothing "
+                f"was chosen, leave it out with --missing {shlex.quote(row['class'])}.",
+                "classes",
+            )
+    return None
+
+
+def repeated(facts: Facts) -> dict[str, str] | None:
+    n, answers = facts["data"]["repeated"], facts["data"]["answers"]
+    if n < 0.02 * answers:
+        return None
+    return step_(
+        "Decide what several answers of one worker to one task mean.",
+        f"{number(n)} of {count(answers, 'answer')} come after a worker's first to the same task. All count here; "
+        "--repeats last or first keeps one.",
+        "data",
+    )
+
+
+def below(facts: Facts) -> dict[str, str] | None:
+    some = (facts["workers"] or {"below": []})["below"]
+    if not some:
+        return None
+    skills = [row["skill"]["value"] for row in facts["workers"]["rows"] if row["worker"] in set(some)]
+    reach = ends(min(skills), max(skills), share) if min(skills) < max(skills) else share(skills[0])
+    return step_(
+        f"Look at the answers of {listed(some)}.",
+        f"By {facts['manifest']['method']} only {reach} of them are right, less than chance explains among so many workers. They "
+        "are too few to say why: a misread question and careless answers look the same.",
+        "workers",
+    )
+
+
+def shifts(facts: Facts) -> dict[str, str] | None:
+    """Workers who read the scale otherwise than the rest."""
+    rows = facts["workers"]["rows"] if facts["workers"] and facts["data"]["scale"] == "ordinal" else []
+    some = [name for sign in (1, -1) for name in shifted(rows, sign)]
+    if not some:
+        return None
+    by = {row["worker"]: row["bias"]["value"] for row in rows if row["worker"] in some}
+    how = [f"{quoted(name)} {'higher' if by[name] > 0 else 'lower'} ({by[name]:+.2f})" for name in some[:3]]
+    return step_(
+        f"Tell {listed(some)} how the scale is meant.",
+        f"On the same tasks as others, in steps of the scale: {', '.join(how)}. A habit of this kind can be corrected; the "
+        "answers still tell tasks apart.",
+        "workers",
+    )
+
+
+def missed(facts: Facts) -> dict[str, str] | None:
+    """A class that the labels get wrong although many agree on them."""
+    rows = (facts["classes"] or {"missed": []})["missed"]
+    if not rows:
+        return None
+    wrong: dict[str, int] = {}
+    for row in rows:
+        wrong[row["truth"]] = wrong.get(row["truth"], 0) + row["n"]
+    worst = max(wrong, key=lambda name: wrong[name])
+    first = next(row for row in rows if row["truth"] == worst)
+    if wrong[worst] < 20 or wrong[worst] < 0.25 * first["of"] or not first["label"]:
+        return None
+    name, other = (listed([called(text, facts["meanings"])]) for text in (worst, first["label"]))
+    return step_(
+        f"Show people what {name} is.",
+        f"{number(wrong[worst])} of {count(first['of'], 'task')} that are {name} by the truth have another label, "
+        f"{number(first['n'])} of them {other}: more answers of the same people will not mend that.",
+        "classes",
+    )
 
 
 def agreement(facts: Facts) -> dict[str, str] | None:
@@ -113,8 +190,24 @@ def groups(facts: Facts) -> dict[str, str] | None:
     one, two = (listed(g["workers"]) for g in found)
     return step_(
         "Decide whether you want one label from two groups of people who see it differently.",
-        f"{one} agree among themselves, and so do {two}; across them agreement is {value(found[0]['between'])}.",
+        f"{one} agree among themselves, and so do {two}; across them agreement is {value(found[0]['between'])}.{sides(facts)}",
         "agreement",
+    )
+
+
+def sides(facts: Facts) -> str:
+    """Whose answers the labels follow: one label for all takes a side."""
+    rows = {row["worker"]: row for row in (facts["workers"] or {"rows": []})["rows"]}
+    found = []
+    for group in facts["agreement"]["groups"]:
+        cells = [cell for name in group["workers"] for cell in rows.get(name, {"confusion": []})["confusion"]]
+        if not cells:
+            return ""
+        found.append((sum(n for k, m, n in cells if k == m) / sum(n for *_, n in cells), group["workers"]))
+    (more, first), (less, _) = sorted(found, key=lambda side: -side[0])
+    return (
+        f" The labels of {facts['manifest']['method']} equal {share(more)} of the answers of {listed(first)} and {share(less)} of "
+        "the others'."
     )
 
 
@@ -136,14 +229,18 @@ def doubtful(facts: Facts) -> dict[str, str] | None:
         f"Spend the next answers, or an expert's time, on the {count(sure['below_90'], 'task')} below 90 %."
         if sure["below_90"] > 1
         else "Spend the next answer, or an expert's time, on the one task below 90 %.",
-        f"{rest(sure['tasks'] - sure['below_90'])}{more}",
+        f"{rest(sure['tasks'] - sure['below_90'], sure.get('low_right'), sure.get('high_right'))}{more}",
         "tasks",
     )
 
 
-def rest(n: int) -> str:
+def rest(n: int, low: float | None, high: float | None) -> str:
+    """What the labels of the other tasks are worth."""
     if n == 0:
         return "No label is surer than that."
+    if high is not None:
+        these = "" if low is None else f"{share(low)} of these labels are right and "
+        return f"Where the truth is known, {these}{share(high)} of the other {number(n)}{' are right' * (low is None)}."
     return (
         f"The other {number(n)} labels are surer than that already." if n > 1 else "The other label is surer already."
     )
@@ -165,13 +262,14 @@ def line(facts: Facts) -> dict[str, str] | None:
     classes = facts["classes"]
     if not classes or len(classes["rows"]) < 3 or not classes["pairs"]:
         return None
-    first = classes["pairs"][0]
-    if first["share"] < 0.15 or first["n"] < 20:
+    first = confused(classes["pairs"])
+    if first is None:
         return None
     both = listed(called(first[side], facts["meanings"]) for side in ("class", "other"))
     return step_(
         f"Make the line between {both} clearer in the instructions.",
-        f"{share(first['share'])} of all disagreements are between these two.",
+        f"{share(first['share'])} of all disagreements are between these two; by how often each is said it would be "
+        f"{share(first['chance'])}.",
         "classes",
     )
 
@@ -188,7 +286,12 @@ def method(facts: Facts) -> dict[str, str] | None:
     reason = f"It {why}." if why.startswith("predicts") else f"It is {why}."
     if why.startswith("nothing"):
         reason = f"{why[0].upper()}{why[1:]}."
-    return step_(f"Keep the labels of {own}." if take == own else f"Try {take} instead of {own}.", reason, "methods")
+    keep = (
+        f"If it is to be one label, keep those of {own}."
+        if facts["agreement"]["groups"]
+        else f"Keep the labels of {own}."
+    )
+    return step_(keep if take == own else f"Try {take} instead of {own}.", reason, "methods")
 
 
 def runs(facts: Facts) -> dict[str, str] | None:
@@ -200,3 +303,22 @@ def runs(facts: Facts) -> dict[str, str] | None:
         "Elsewhere it does not matter which of them is taken.",
         "runs",
     )
+
+
+STEPS = (
+    hygiene,
+    unanswered,
+    repeated,
+    people,
+    below,
+    groups,
+    agreement,
+    views,
+    doubtful,
+    promises,
+    shifts,
+    missed,
+    line,
+    method,
+    runs,
+)

@@ -15,6 +15,9 @@ from .counting import Cells
 MOST = 1_000  # workers in the table
 CELLS = 150  # of a worker's table of confusions, the most frequent
 FEW = 10  # answers below which nothing is said about a single worker
+STEP = 0.5  # of the scale, from which on a bias is worth a sentence
+RARE = 0.01  # chance with which anybody of equal workers would stand as far below
+BELOW = "so few answers go with the consensus that chance alone does not explain it"
 TAIL = 0.025  # of equal workers whose 95 % interval ends below their mean by chance
 SCORES = {
     "skill": ("skill", "The share of this worker's answers that the method expects to be right. It does not know the truth; the "
@@ -38,6 +41,28 @@ def chosen_workers(answers: Answers, concern: np.ndarray) -> np.ndarray:
     return np.sort(order)
 
 
+def far_below(
+    answers: Answers, found: Consensus, skill: Scores | None, verdicts: Verdicts | None, method: str
+) -> np.ndarray:
+    """[W] who has so few answers that go with the consensus that chance alone does not explain it among so many workers of
+    average skill, and too few answers in all for a verdict."""
+    none = np.zeros(len(answers.workers), bool)
+    if skill is None or found.probs is None or says_of("skill", skill, answers.scale, method) != SCORES["skill"][1]:
+        return none
+    from scipy.stats import binom
+
+    n = answers.per_worker()[answers.workers.code(skill.column("name"))]
+    known = np.isfinite(skill.value) & (n >= FEW)
+    if known.sum() < 3:
+        return none
+    right, mean = np.round(np.nan_to_num(skill.value) * n), float(skill.value[known].mean())
+    rare = known & (binom.cdf(right, n, mean) * known.sum() < RARE)
+    kinds = {} if verdicts is None else verdicts.kind
+    names = [name for name, odd in zip(skill.column("name"), rare.tolist(), strict=True) if odd]
+    none[answers.workers.code([name for name in names if kinds.get(name, "undecided") == "undecided"])] = True
+    return none
+
+
 def about_workers(
     answers: Answers,
     found: Consensus,
@@ -46,6 +71,7 @@ def about_workers(
     missing: dict[str, str],
     verdicts: Verdicts | None,
     cells: dict[int, Cells],
+    below: np.ndarray,
     method: str,
 ) -> dict[str, Any]:
     n = answers.per_worker()
@@ -64,6 +90,9 @@ def about_workers(
             row[score] = one(part, at[score].get(name), noted[score])
         if verdicts is not None:
             row |= verdicts.row(name)
+        if below[w]:
+            row["order"] = 1.5  # before those with a view on some tasks
+            row["verdict_says"] = "; ".join(filter(None, (row.get("verdict_says"), BELOW)))
         row["confusion"] = sorted(cells.get(w, []), key=lambda cell: (-cell[2], cell))[:CELLS]
         row["mixes"] = mixes(cells.get(w, []), classes)
         rows.append(row)
@@ -74,7 +103,7 @@ def about_workers(
         row.pop("order", None)
         row["confusion"] = sorted([place[k], place[m], c] for k, m, c in row["confusion"])
     people = len(answers.workers)
-    section = {
+    section: dict[str, Any] = {
         "title": "Who answered",
         "rows": rows,
         "of": people,
@@ -86,6 +115,7 @@ def about_workers(
         "verdict": VERDICT if verdicts is not None else "",
         "not_defined": {SCORES[name][0]: why for name, why in missing.items() if why and name in SCORES},
         "few": int((n < FEW).sum()),
+        "below": [row["worker"] for row in rows if below[answers.workers.code([row["worker"]])[0]]],
         "sample": "",
     }
     if len(rows) < people:
@@ -95,7 +125,8 @@ def about_workers(
         )
     place_of = answers.workers.code
     standing = skills_say(columns["skill"], n[place_of(columns["skill"].column("name"))]) if "skill" in columns else []
-    section["says"] = [*people_say(section, n), *standing, *(verdicts.says() if verdicts is not None else [])]
+    section["says"] = [*people_say(section, n), *standing, *below_say(section), *habits_say(rows, answers.scale)]
+    section["says"] += verdicts.says() if verdicts is not None else []
     return section
 
 
@@ -171,6 +202,41 @@ def skills_say(skill: Scores, n: np.ndarray) -> list[str]:
         f"{those} average skill is {value(mean)}; {number(below) if below else 'none'} of {number(known.sum())} workers "
         f"{'lies' if below == 1 else 'lie'} below it with the whole interval ({expected}, by chance alone)."
     ]
+
+
+def below_say(section: dict[str, Any]) -> list[str]:
+    if not section["below"]:
+        return []
+    one = len(section["below"]) == 1
+    return [
+        f"{listed(section['below'])} {'stands' if one else 'stand'} so far below that chance alone does not explain it among so "
+        f"many; {'this worker' if one else 'they'} gave too few answers to say why."
+    ]
+
+
+def habits_say(rows: list[dict[str, Any]], scale: str) -> list[str]:
+    """Who surely answers higher or lower than the others by half a step and more, and who takes surely too little time."""
+    said = []
+    for way, sign in (("higher", 1), ("lower", -1)):
+        if some := shifted(rows, sign) if scale == "ordinal" else []:
+            answer = "answers" if len(some) == 1 else "answer"
+            said.append(f"{listed(some)} {answer} {way} than the others on the same tasks, by half a step or more.")
+    if some := [row["worker"] for row in rows if "too fast" in (row.get("speed") or {}).get("note", "")]:
+        said.append(
+            f"{listed(some)} {'takes' if len(some) == 1 else 'take'} much less time than the others on the same tasks."
+        )
+    return said
+
+
+def shifted(rows: list[dict[str, Any]], sign: int) -> list[str]:
+    """Workers whose bias goes this way: half a step and more, and not by chance. In the order of the bias."""
+    some = []
+    for row in rows:
+        bias = row.get("bias") or {"value": None} if row["n"] >= FEW else {"value": None}
+        side = bias.get("low" if sign > 0 else "high")
+        if bias["value"] is not None and side is not None and sign * bias["value"] >= STEP and sign * side > 0:
+            some.append((-sign * bias["value"], row["worker"]))
+    return [name for _, name in sorted(some)]
 
 
 # what answers say about a worker ----------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import logging
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +33,13 @@ NUMBERS = ("ordinal", "mean")
 
 
 def summarised(
-    data: Dataset, folders: dict[str, Path], *, source: Path | None = None, method: str = "bcc", seed: int = 0
+    data: Dataset,
+    folders: dict[str, Path],
+    *,
+    source: Path | None = None,
+    how: Sequence[str] = (),
+    method: str = "bcc",
+    seed: int = 0,
 ) -> dict[str, Any]:
     answers = data.answers
     if answers is None:
@@ -60,7 +67,7 @@ def summarised(
     facts["runs"] = runs.about_runs(labelled, data, answers, found, used)
     facts["models"] = trained.about_models(models, data, answers, found)
     facts["dropped"] = about_dropped(data, seen)
-    facts["manifest"] = about_run(source, folders, method, used, instead, found, seed)
+    facts["manifest"] = about_run(source, how, folders, method, used, instead, found, seed)
     facts["figures"] = figures(facts)
     facts["next"] = next_steps(facts)
     return tidy(facts)
@@ -121,9 +128,10 @@ def about_the_answers(facts: dict[str, Any], data: Dataset, answers: Answers, fo
     verdicts = None if verdict is None else people.Verdicts(verdict)
     part = scores.pop("another_vote", None)
     gain = {} if part is None else by_name(part, shown, found)
-    chosen = np.zeros(0, int)
+    chosen, below = np.zeros(0, int), np.zeros(0, bool)
     if answers.workers is not None:
-        chosen = people.chosen_workers(answers, concern_of(verdicts, answers))
+        below = people.far_below(answers, found, scores.get("skill"), verdicts, method)
+        chosen = people.chosen_workers(answers, concern_of(verdicts, answers) | below)
     if found.probs is None:
         counts = None
         votes: dict[int, list] = values(answers, shown)  # type: ignore[assignment]
@@ -136,7 +144,7 @@ def about_the_answers(facts: dict[str, Any], data: Dataset, answers: Answers, fo
     facts["workers"] = None
     if answers.workers is not None:
         cells = {} if counts is None else counts.workers
-        facts["workers"] = people.about_workers(answers, found, chosen, scores, missing, verdicts, cells, method)
+        facts["workers"] = people.about_workers(answers, found, chosen, scores, missing, verdicts, cells, below, method)
     facts["classes"] = facts["confidence"] = None
     if isinstance(counts, Counts):
         facts["classes"] = tasks.about_classes(answers, found, counts, truth, facts["meanings"])
@@ -284,6 +292,7 @@ def about_data(data: Dataset, answers: Answers, seen: dict[str, Any]) -> dict[st
         "tasks": answered,
         "alone": alone,
         "known": known,
+        "repeated": int(seen.get("repeated_answers") or 0),
         "rows": rows,
     }
     section["scale"] = answers.scale
@@ -328,10 +337,17 @@ def about_dropped(data: Dataset, seen: dict[str, Any]) -> dict[str, Any]:
 
 
 def about_run(
-    source: Path | None, folders: dict[str, Path], method: str, used: str, instead: str, found: Consensus, seed: int
+    source: Path | None,
+    how: Sequence[str],
+    folders: dict[str, Path],
+    method: str,
+    used: str,
+    instead: str,
+    found: Consensus,
+    seed: int,
 ) -> dict[str, Any]:
     """Nothing of the time and place of the run, so that the same input gives the same bytes."""
-    named = "DATA" if source is None else source.name
+    named = "DATA" if source is None else source.name or source.resolve().name
     hashes = (
         {} if source is None else {relative(path, source): digest for path, digest in fingerprints(source, []).items()}
     )
@@ -339,13 +355,13 @@ def about_run(
         hashes |= {f"{name}/{Path(path).name}": digest for path, digest in fingerprints(place, []).items()}
     said = [f"Labels by {used}."]
     if instead:
-        said.append(f"{instead[0].upper()}{instead[1:]}.")
+        said.append(f"{instead}.")
     if found.converged is False:
         said.append(f"The fit by {used} did not converge: raise --iterations, or take another method.")
     return {
         "title": "How this report was made",
         "says": said,
-        "command": " ".join(["manyvoices report", named, *folders, "-s", method, "--seed", str(seed)]),
+        "command": shlex.join(["manyvoices", "report", named, *folders, *how, "-s", method, "--seed", str(seed)]),
         "method": used,
         "converged": found.converged,
         "steps": None if found.trace is None else len(found.trace.values),

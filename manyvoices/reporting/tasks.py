@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,6 +17,10 @@ from ..kernels.skills import beta_interval
 from .counting import Cells, Counts
 
 HARDEST, VALUES, CLASSES, GRID, PAIRS = 40, 30, 300, 20, 30
+MIXED = 20  # disagreements from which on the line between two classes is worth a word
+MISSED = 5  # wrong labels of a class from which on they are worth a sentence
+SEVERAL = 10  # tasks below which nothing is said about the share of right labels among them
+LOW = 0.9  # a label of a lower probability is worth a second look
 SURE = 0.995  # from this probability on nothing is in doubt
 TOO_MUCH = 0.03  # promised above what is right: from here on it matters
 EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)  # of probability; finer where most labels are
@@ -142,22 +147,69 @@ def about_classes(
         row |= {"high": high[k] if some else None, "says": found_says(called(names[k], meanings), right[k], held[k])}
         rows.append(row)
     clashes = sum(n for *_, n in counts.clashes)
+    often = said / max(said.sum(), 1)
+    apart = max(1 - float((often**2).sum()), 1e-12)  # that two answers drawn at random differ
     pairs: list[dict[str, Any]] = [
-        {"class": names[k], "other": names[m], "n": n, "share": n / clashes, **directions(counts.said, k, m, held)}
+        {
+            "class": names[k],
+            "other": names[m],
+            "n": n,
+            "share": n / clashes,
+            "chance": float(
+                2 * often[k] * often[m] / apart
+            ),  # the share by how often each of the two is said, and no more
+            **directions(counts.said, k, m, held),
+        }
         for k, m, n in counts.clashes[:PAIRS]
     ]
     for row in pairs:
         row["says"] = f"{share(row['share'])} of all disagreements are between {both(row, meanings)}."
-    section = {
+    section: dict[str, Any] = {
         "title": "Classes and what is mixed up",
         "says": classes_say(rows, pairs, clashes, meanings),
         "rows": rows,
         "of": len(names),
         "pairs": pairs,
         "clashes": clashes,
+        "missed": missed(truth, found, known),
         "grid": [[names[k], names[m], n] for k, m, n in counts.said] if len(names) <= GRID else [],
     }
+    if wrong := most_missed(section["missed"], meanings):
+        section["says"].append(wrong)
     return section
+
+
+def missed(truth: Truth | None, found: Consensus, known: dict[str, int] | None) -> list[dict[str, Any]]:
+    """Which labels stand in the place of which truth, most frequent first."""
+    if truth is None or known is None:
+        return []
+    labels = found.labels()
+    pairs = Counter((truth.said[t] or "", labels[t] or "") for t in np.flatnonzero(truth.known & ~truth.right).tolist())
+    order = sorted(pairs.items(), key=lambda pair: (-pair[1], pair[0]))
+    return [{"truth": k, "label": m, "n": n, "of": known[k]} for (k, m), n in order[:PAIRS]]
+
+
+def most_missed(rows: list[dict[str, Any]], meanings: dict[str, str]) -> str:
+    """The class whose tasks have a wrong label most often, where these are not a few."""
+    wrong: dict[str, int] = {}
+    for row in rows:
+        wrong[row["truth"]] = wrong.get(row["truth"], 0) + row["n"]
+    if not wrong:
+        return ""
+    worst = max(wrong, key=lambda name: wrong[name])
+    first = next(row for row in rows if row["truth"] == worst)
+    if wrong[worst] < MISSED or wrong[worst] < 0.1 * first["of"]:
+        return ""
+    instead = listed([called(first["label"], meanings)]) if first["label"] else "none"
+    have = (
+        f"the label {instead}"
+        if first["n"] == wrong[worst]
+        else f"another label, {number(first['n'])} of them {instead}"
+    )
+    return (
+        f"Where the truth is known, the labels miss {listed([called(worst, meanings)])} most: {number(wrong[worst])} of "
+        f"{count(first['of'], 'such task')} have {have}."
+    )
 
 
 def both(row: dict[str, Any], meanings: dict[str, str]) -> str:
@@ -189,6 +241,43 @@ def found_says(name: str, right: float, held: float) -> str:
     return f"Of {count(held, 'answer')} about tasks held to be {listed([name])}, {share(right / held)} say so."
 
 
+def confused(pairs: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The pair of classes that is mixed up most beyond what their frequency alone would do."""
+    some = [
+        row
+        for row in pairs
+        if row["n"] >= MIXED and row["share"] >= 0.1 and row["share"] - row["chance"] > max(0.03, 0.2 * row["chance"])
+    ]
+    return max(some, key=lambda row: row["share"] - row["chance"], default=None)
+
+
+def two_say(rows: list[dict[str, Any]], meanings: dict[str, str]) -> list[str]:
+    """With two classes there is one pair; what differs is how well each of them is seen."""
+    held = [row for row in rows if row["found"] is not None]
+    seen = " and ".join(
+        f"{share(row['found'])} say so where it is {listed([called(row['class'], meanings)])}" for row in held
+    )
+    return [f"Of the answers, beside what the consensus holds, {seen}."] if held else []
+
+
+def pairs_say(pairs: list[dict[str, Any]], meanings: dict[str, str]) -> list[str]:
+    first, clear = pairs[0], confused(pairs)
+    said = f"{share(first['share'])} of the disagreements are between {both(first, meanings)}. "
+    if first is clear:
+        said += (
+            f"By how often each is said it would be {share(first['chance'])}: make the line between them clearer first."
+        )
+        return [said]
+    said += "That is about what it would be by how often each is said."
+    if clear is None:
+        return [said]
+    return [
+        said,
+        f"{both(clear, meanings)} are confused more than their frequency explains: {share(clear['share'])} of the disagreements, "
+        f"by how often each is said {share(clear['chance'])}.",
+    ]
+
+
 def classes_say(
     rows: list[dict[str, Any]], pairs: list[dict[str, Any]], clashes: int, meanings: dict[str, str]
 ) -> list[str]:
@@ -198,15 +287,7 @@ def classes_say(
             if len(rows) > 1
             else "There is only one class: nothing can be mixed up."
         ]
-    first, said = pairs[0], []
-    said.append(
-        f"{share(first['share'])} of the disagreements are between {both(first, meanings)}"
-        + (
-            ". With two classes this is all there can be."
-            if len(rows) == 2
-            else ": make the line between them clearer first."
-        )
-    )
+    said = two_say(rows, meanings) if len(rows) == 2 else pairs_say(pairs, meanings)
     if unused := [row["class"] for row in rows if not row["answers"]]:
         said.append(f"Nobody ever said {listed(called(name, meanings) for name in unused)}.")
     weak = [row for row in rows if row["found"] is not None and row["found"] < 0.5 and row["answers"] >= 10]
@@ -245,7 +326,7 @@ def about_confidence(found: Consensus, truth: Truth | None, method: str) -> dict
         "title": "How sure the labels are",
         "rows": rows[0 if rows[0]["tasks"] else 1 :],  # below one half only where there is something
         "tasks": int(answered.sum()),
-        "below_90": int((sure[answered] < 0.9).sum()),
+        "below_90": int((sure[answered] < LOW).sum()),
         "below_70": int((sure[answered] < 0.7).sum()),
         "expected_wrong": wrong,
     }
@@ -280,6 +361,9 @@ def confidence_says(section: dict[str, Any], sure: np.ndarray, truth: Truth | No
     expected = float(sure[truth.known].mean())
     section |= {"known": known, "right": right, "accuracy": right / known, "accuracy_low": low, "accuracy_high": high}
     section["claimed"] = expected
+    for side, there in (("low", sure < LOW), ("high", sure >= LOW)):  # how often labels below and above are right
+        those = truth.known & there
+        section[f"{side}_right"] = float(truth.right[those].mean()) if those.sum() >= SEVERAL else None
     said.append(
         f"Of {count(known, 'task')} whose truth is known, {number(right)} are labelled right: {share(right / known)} "
         f"(95 % interval {ends(low, high, share)}). The probabilities promise {share(expected)}"
@@ -293,4 +377,8 @@ def confidence_says(section: dict[str, Any], sure: np.ndarray, truth: Truth | No
             else ": too little. The labels are better than they say."
         )
     )
+    if section["low_right"] is not None and section["high_right"] is not None:
+        said.append(
+            f"Below 90 % {share(section['low_right'])} of the labels are right, from 90 % on {share(section['high_right'])}."
+        )
     return said

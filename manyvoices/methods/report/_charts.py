@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.words import number, value
+from ...core.words import TURNS, number, value
 
 Facts = dict[str, Any]
 Spec = dict[str, Any]
@@ -73,7 +73,7 @@ class Called:
 
     def __call__(self, text: str, limit: int = LETTERS) -> str:
         if text not in self.known:
-            whole = " ".join(f"{text} {self.meanings.get(text, '')}".split()) or "(empty)"
+            whole = " ".join(f"{text} {self.meanings.get(text, '')}".translate(TURNS).split()) or "(empty)"
             short, again = whole if len(whole) <= limit else whole[: limit - 1] + "…", 1
             while short in self.taken:
                 again += 1
@@ -116,10 +116,12 @@ def workers(section: Facts | None) -> dict[str, Any] | None:
     domain = [KINDS[k] for k in seen]
     judged = bool(section["verdict"])
     crowded = judged and len(rows) > CROWDED
-    x: Spec = {"field": "answers", "type": "quantitative", "scale": {"type": "log", "nice": False, "padding": 14}}
-    x["axis"] = axis(
-        "answers given (logarithmic)", grid=False, values=ticks([v["answers"] for v in values]), format=","
-    )
+    most, least = (f(v["answers"] for v in values) for f in (max, min))
+    far = most >= 8 * least  # so few that a usual scale would squeeze most of them into a corner
+    x: Spec = {"field": "answers", "type": "quantitative", "scale": {"nice": False, "padding": 14}}
+    x["scale"] |= {"type": "log"} if far else {"zero": False}
+    x["axis"] = axis("answers given" + " (logarithmic)" * far, grid=False, format=",")
+    x["axis"] |= {"values": ticks([v["answers"] for v in values])} if far else {"tickMinStep": 1}
     y = {"type": "quantitative", "scale": {"zero": False, "nice": True}, "axis": axis("skill, with its 95 % interval")}
     tooltip: list[Spec] = [
         {"field": f, "format": ".2f"} if f in ("skill", "low", "high") else {"field": f}
@@ -157,7 +159,8 @@ def workers(section: Facts | None) -> dict[str, Any] | None:
     }
     return chart(
         "Skill and number of answers",
-        f"A mark for each of {number(len(rows))} workers: how many answers across, skill upwards, the line is the 95 % interval"
+        f"A mark for each of {number(len(rows))} workers{' in the table' if section['sample'] else ''}: how many answers across, "
+        f"skill upwards, the line is the 95 % interval"
         f"{' (not drawn for the undecided, pale)' if crowded else ''}. The table of workers has the same numbers.",
         320,
         values,
@@ -192,7 +195,11 @@ def ranged(
         "sort": order,
         "axis": axis(None, ticks=False, domain=False, labelLimit=130, labelColor="var(--ink)"),
     }
-    x = {"type": "quantitative", "scale": {"zero": zero, "nice": True}, "axis": axis(x_title, tickCount=5)}
+    x = {
+        "type": "quantitative",
+        "scale": {"zero": zero, "nice": True, "padding": 6},
+        "axis": axis(x_title, tickCount=5),
+    }
     tooltip = [{"field": names}, *({"field": f, "format": ".3f"} for f in (field, "low", "high"))]
     colour = {"condition": {"test": "datum.first", "value": "var(--accent)"}, "value": "var(--muted)"}
     layers: list[Spec] = [
@@ -271,7 +278,8 @@ def heat(
     fmt: str,
 ):
     """Squares whose shade is a share; the numbers stand in them where there is room."""
-    few = len(names) <= 8
+    few = len(names) <= 12
+    turned = max(map(len, names)) * len(names) > ACROSS  # the same on every screen: only a narrow one would need it
     across = {
         "field": x,
         "type": "nominal",
@@ -279,10 +287,10 @@ def heat(
         "axis": axis(
             x_title,
             orient="top",
-            labelAngle=0 if max(map(len, names)) * len(names) <= ACROSS else -60,
+            labelAngle=-60 if turned else 0,
             domain=False,
             ticks=False,
-            labelLimit=90,
+            labelLimit=90 if turned else {"expr": "bandwidth('x') - 4"},
         ),
     }
     down = {

@@ -67,7 +67,7 @@ def workers(section: Facts) -> list[str]:
     rows = []
     for r in section["rows"]:
         cells = [r["worker"], number(r["n"]), *(scored(r[name]) for name in columns)]
-        cells += [f"{r['verdict']}: {r['verdict_says']}"] if section["verdict"] else []
+        cells += [verdict(r)] if section["verdict"] else []
         rows.append([*cells, mixes(r["mixes"])])
     lines = [*head(section), *meanings({c["title"]: c["says"] for c in columns.values()})]
     lines += meanings({"what the answers say": section["verdict"]} if section["verdict"] else {})
@@ -132,9 +132,15 @@ def classes(section: Facts) -> list[str]:
     if len(section["rows"]) < section["of"]:
         lines += [f"The {len(section['rows'])} most frequent of {number(section['of'])} classes.", ""]
     if section["pairs"]:
-        pairs = ((r["class"], r["other"], number(r["n"]), share(r["share"])) for r in section["pairs"])
+        pairs = (
+            (r["class"], r["other"], number(r["n"]), share(r["share"]), share(r["chance"])) for r in section["pairs"]
+        )
         lines += ["### Pairs of classes that answers to one task disagree about", ""]
-        lines += table(("class", "class", "pairs of answers", "of all disagreements"), pairs)
+        lines += table(("class", "class", "pairs of answers", "of all disagreements", "by frequency alone"), pairs)
+    if section["missed"]:
+        wrong = ((r["truth"], r["label"], number(r["n"]), number(r["of"])) for r in section["missed"])
+        lines += ["### Wrong labels, where the truth is known", ""]
+        lines += table(("truth", "label", "tasks", "of such tasks"), wrong)
     if section["grid"]:
         lines += [
             "### Answers by consensus",
@@ -303,6 +309,12 @@ def scored(row: Facts | None, key: str = "value", style=value) -> str:
         return row.get("note", "")
     between = ends(row, style)
     return style(row[key]) + (f" ({between})" if between else "")
+
+
+def verdict(row: Facts) -> str:
+    """The note of most verdicts begins with the verdict."""
+    said = row["verdict_says"]
+    return said if said.startswith(row["verdict"]) else f"{row['verdict']}: {said}" if said else row["verdict"]
 
 
 def mixes(held: Facts | None) -> str:

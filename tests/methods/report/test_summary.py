@@ -174,6 +174,10 @@ def test_confidence(facts, rows, labels):
     assert section["expected_wrong"] == pytest.approx(sum(1 - p for p in prob.values()), rel=1e-4)
     right = {t: held[t] == truth[t] for t in held if t != "t5"}
     assert (section["known"], section["right"]) == (99, sum(right.values()))
+    low, high = ([right[t] for t in right if (prob[t] < .9) == side] for side in (True, False))
+    assert len(low) < 10 and section["low_right"] is None and section["high_right"] == pytest.approx(np.mean(high), abs=1e-5)   # too few to say
+    [step] = [s for s in facts["next"] if s["do"].startswith("Spend")]
+    assert step["because"].startswith(f"Where the truth is known, {share(np.mean(high))} of the other {sum(p >= .9 for p in prob.values())} are right.")
     assert section["claimed"] == pytest.approx(np.mean([prob[t] for t in right]), abs=1e-5)
     assert sum(row["tasks"] for row in section["rows"]) == 100
     for row in section["rows"]:
@@ -181,6 +185,16 @@ def test_confidence(facts, rows, labels):
         assert row["tasks"] == len(here)
         known = [right[t] for t in here if t in right]
         assert row["right"] == (pytest.approx(np.mean(known), abs=1e-5) if known else None)
+
+
+def test_labels_below_and_above_90():
+    rows, truth = crowd(seed=5, right=.5, per_task=4, tasks=200)
+    facts, found = summarised(dataset(rows, truth=truth), {}), api.aggregate(dataset(rows), "bcc")
+    right = np.array([k == truth[t] for t, k in zip(found.tasks, found.labels(), strict=True)])
+    low = found.probs.max(axis=1) < .9
+    said = f"Below 90 % {share(right[low].mean())} of the labels are right, from 90 % on {share(right[~low].mean())}."
+    assert low.sum() >= 10 and said in facts["confidence"]["says"]
+    assert any(f"{share(right[low].mean())} of these labels are right and {share(right[~low].mean())} of the other {(~low).sum()}." in s["because"] for s in facts["next"])
 
 
 def test_methods(facts, data):
@@ -335,3 +349,96 @@ def test_same_bytes_whatever_the_order_of_rows():
     rows, truth = crowd(tasks=20, workers=6)
     once, again = (html(summarised(dataset(some, truth=truth), {}, seed=1)) for some in (rows, rows[::-1]))
     assert once == again
+
+
+def test_workers_far_below_the_others():
+    """Too few answers for a verdict, and yet so many wrong ones that chance alone does not explain them; nobody among equal workers."""
+    rng = np.random.default_rng(0)
+    rows = [(f"t{t}", f"w{w}", f"c{t % 4 if rng.random() < .9 else rng.integers(4)}") for t in range(240) for w in rng.permutation(80)[:5]]
+    assert summarised(dataset(rows), {})["workers"]["below"] == []
+    odd = [*rows, *((f"t{t}", "odd", f"c{(t + 1) % 4}") for t in range(14)), *((f"t{t}", "few", f"c{(t + 1) % 4}") for t in range(3))]
+    facts = summarised(dataset(odd), {})
+    assert facts["workers"]["below"] == ["odd"] and facts["workers"]["rows"][0]["worker"] == "odd"
+    row = facts["workers"]["rows"][0]
+    assert row["kind"] == "undecided" and "chance alone does not explain it" in row["verdict_says"]
+    step = next(s for s in facts["next"] if "“odd”" in s["do"])
+    assert step["do"] == "Look at the answers of “odd”." and f"only {share(row['skill']['value'])} of them are right" in step["because"]
+
+
+def test_workers_far_below_are_in_a_table_that_is_a_sample(monkeypatch):
+    monkeypatch.setattr(people, "MOST", 10)
+    rows = [(f"t{t}", f"w{w}", f"c{t % 4}") for t in range(60) for w in range(20)] + [(f"t{t}", "odd", f"c{(t + 1) % 4}") for t in range(14)]
+    facts = summarised(dataset(rows), {})
+    assert "odd" in {row["worker"] for row in facts["workers"]["rows"]} and len(facts["workers"]["rows"]) == 10
+
+
+def test_what_the_labels_get_wrong():
+    """All people take two thirds of c2 for c1: their labels are sure, and wrong where the truth is known."""
+    rng = np.random.default_rng(0)
+    truth = {f"t{t}": f"c{t % 3}" for t in range(150)}
+    rows = [(t, f"w{w}", ("c1" if k == "c2" and int(t[1:]) % 9 else k) if rng.random() < .9 else f"c{rng.integers(3)}") for t, k in truth.items() for w in range(6)]
+    facts = summarised(dataset(rows, truth=truth), {})
+    found = api.aggregate(dataset(rows), "bcc")
+    wrong = Counter((truth[t], k) for t, k in zip(found.tasks, found.labels(), strict=True) if k != truth[t])
+    assert {(r["truth"], r["label"]): r["n"] for r in facts["classes"]["missed"]} == wrong and all(r["of"] == 50 for r in facts["classes"]["missed"])
+    n = sum(count for (k, _), count in wrong.items() if k == "c2")
+    assert n > 20 and f"the labels miss “c2” most: {n} of 50 such tasks" in " ".join(facts["classes"]["says"])
+    assert any(s["do"] == "Show people what “c2” is." for s in facts["next"])
+    assert facts["classes"]["missed"][0]["label"] in html(facts).split("Wrong labels, where the truth is known")[1]
+
+
+def test_pairs_of_classes_beside_their_frequency(facts, rows):
+    """A pair is only called confused where it is mixed up more often than two answers drawn at random would be."""
+    said, _ = rows
+    n = Counter(k for *_, k in said)
+    differ = 1 - sum((x / len(said)) ** 2 for x in n.values())
+    for row in facts["classes"]["pairs"]:
+        assert row["chance"] == pytest.approx(2 * n[row["class"]] * n[row["other"]] / len(said) ** 2 / differ, abs=1e-5)
+    rng = np.random.default_rng(0)
+    guess = [(f"t{t}", f"w{w}", "abc"[rng.choice(3, p=[.45, .45, .1])]) for t in range(200) for w in range(6)]
+    found = summarised(dataset(guess), {})
+    assert found["classes"]["pairs"][0]["share"] > .4 and "about what it would be by how often each is said" in found["classes"]["says"][0]
+    assert not any("Make the line" in s["do"] for s in found["next"])
+    mixed = [(f"t{t}", f"w{w}", {0: "a", 1: "b", 2: "ab"[rng.integers(2)], 3: "c"}[t % 4]) for t in range(200) for w in range(6)]
+    found = summarised(dataset(mixed), {})
+    assert any(s["do"].startswith("Make the line between “a” and “b”") for s in found["next"])
+
+
+def test_habits(tmp_path):
+    """Who answers higher or lower than the others by half a step, and who takes surely too little time."""
+    rng = np.random.default_rng(0)
+    rows = [(f"t{t}", f"w{w}", str(int(np.clip(3 + t % 3 + (w == 1) - (w == 2) + rng.normal() / 3, 1, 7))), float(np.exp(rng.normal(2 - 3 * (w == 3), .2))))
+            for t in range(80) for w in rng.permutation(12)[:5]]
+    (tmp_path / "answers.csv").write_text("task,worker,label,seconds\n" + "".join(f"{','.join(map(str, row))}\n" for row in rows))
+    facts = summarised(api.read(tmp_path / "answers.csv", scale="ordinal"), {})
+    said = " ".join(facts["workers"]["says"])
+    assert "“w1” answers higher than the others" in said and "“w2” answers lower" in said and "“w3” takes much less time" in said
+    step = next(s for s in facts["next"] if s["do"] == "Tell “w1” and “w2” how the scale is meant.")
+    bias = {row["worker"]: row["bias"]["value"] for row in facts["workers"]["rows"]}
+    assert f"“w1” higher ({bias['w1']:+.2f}), “w2” lower ({bias['w2']:+.2f})" in step["because"] and bias["w1"] > .5 and bias["w2"] < -.5
+    calm = summarised(dataset([row[:3] for row in rows if row[1] not in ("w1", "w2")], scale="ordinal"), {})
+    assert "than the others on the same tasks" not in " ".join(calm["workers"]["says"]) and not any(s["do"].startswith("Tell") for s in calm["next"])
+
+
+def test_labels_that_say_nothing_and_several_answers():
+    rows = [(f"t{t}", f"w{w}", "idk" if (t + w) % 9 == 0 else f"c{t % 3}") for t in range(40) for w in range(4)]
+    rows += [(f"t{t}", "w0", f"c{(t + 1) % 3}") for t in range(10)]
+    do = {s["do"]: s["because"] for s in summarised(dataset(rows), {})["next"]}
+    said = sum(k == "idk" for *_, k in rows)
+    assert f"{said} answers (" in do["Decide whether “idk” is a label or no answer."]
+    assert "10 of 170 answers" in do["Decide what several answers of one worker to one task mean."]
+    clean = {s["do"] for s in summarised(dataset([row for row in rows[:160] if row[2] != "idk"]), {})["next"]}
+    assert not clean & set(do)
+
+
+def test_two_groups_and_whose_side_the_labels_take():
+    rng = np.random.default_rng(0)
+    side = rng.integers(2, size=(2, 200))
+    rows = [(f"t{t}", f"w{w}", f"c{side[w // 3, t] if rng.random() < .92 else rng.integers(2)}") for t in range(200) for w in range(6)]
+    facts = summarised(dataset(rows), {})
+    label = dict(zip((c := api.aggregate(dataset(rows), "bcc")).tasks, c.labels(), strict=True))
+    equal = sorted((np.mean([label[t] == k for t, w, k in rows if int(w[1:]) // 3 == g]) for g in (0, 1)), reverse=True)
+    step = facts["next"][0]
+    assert step["do"].startswith("Decide whether you want one label") and step["where"] == "agreement"
+    assert f"equal {share(equal[0])} of the answers of" in step["because"] and f"and {share(equal[1])} of the others'" in step["because"]
+    assert not any(s["do"].startswith("Keep the labels") for s in facts["next"])
