@@ -190,11 +190,11 @@ def test_a_truth_that_nobody_said(run, other):
     """It counts as wrong, and everything about the answers stays as it was, wherever the class stands in the order."""
     run("aggregate", "data", "-s", "ds", "--soft", "-o", "labels.csv")
     about = "manhattan,worker_error,worker_f1,wasserstein,ranking,dic"
-    values = lambda done: {(row["score"], row["name"]): float(row["value"] or "nan") for row in done.rows}  # noqa: E731
+    values = lambda done: {(row["score"], row["name"]): float(row["value"] or "nan") for row in done.rows}
     before = values(run("evaluate", "labels.csv", "data", "-s", about))
     right = run("evaluate", "labels.csv", "data", "-s", "accuracy").value("accuracy")
     text = Path("data/truth.csv").read_text().splitlines()
-    [label] = [row["label"] for row in csv.DictReader(open("labels.csv")) if row["task"] == "7"]
+    [label] = [row["label"] for row in csv.DictReader(io.StringIO(Path("labels.csv").read_text())) if row["task"] == "7"]
     was = text[8].split(",")[1] == label
     text[8] = f"7,{other}"
     Path("data/truth.csv").write_text("\n".join(text) + "\n")
