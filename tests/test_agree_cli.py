@@ -103,3 +103,15 @@ def test_json(cli):
 def test_gates(cli, gate, code):
     done = cli("agree", "answers.csv", "-s", "alpha,percent", *gate)
     assert done.code == code and (done.rows() if code in (0, 4) else done.err)
+
+
+def test_numbers_whose_squares_are_none(cli):
+    """Refused with their line, instead of an overflow later on."""
+    Path("far.csv").write_text("task,worker,label\n1,a,2\n1,b,-1e200\n")
+    for verb in ("agree", "identify", "compare", "aggregate"):
+        done = cli(verb, "far.csv", "--scale", "interval")
+        assert done.code == 3 and "far.csv, line 3: label '-1e200' is too large a number; expected numbers up to 1e+100" in done.err
+    Path("far.csv").write_text("task,worker,label\n" + "".join(f"{t},{w},{t}e99\n" for t in range(9) for w in "abc"))
+    for verb in ("agree", "identify", "compare"):
+        done = cli(verb, "far.csv", "--scale", "interval")
+        assert done.code == 0 and "Warning" not in done.err and "nan" not in done.out and ",inf" not in done.out, verb
