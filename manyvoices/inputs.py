@@ -63,6 +63,8 @@ def recognised(path: Path, given: Mapping[str, Any]) -> str:
     best = [name for score, name in sure if score == sure[0][0]]
     if sure[0][0] <= 0 and "long" in able and path.is_file() and {"worker", "label"} & set(given):
         return "long"
+    if sure[0][0] <= 0 and len(able) == 1 and path.is_file():
+        return able[0]  # an option that only one reader has
     if sure[0][0] <= 0:
         # whichever reader comes nearest says what is wrong with the file; a folder is told what was looked for
         folder = "peerannot" if (path / "answers.json").is_file() else "native"
