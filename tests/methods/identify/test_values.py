@@ -102,6 +102,23 @@ def test_intervals_of_the_tables_hold(classes, n, informed):
     assert holds(found.where(np.arange(2 * W) >= W), slow_spam_score(tables, 0, 0, tables.shape[1])["score"]) > .85
 
 
+def test_what_is_believed_by_halves_counts_less_in_the_intervals():
+    base = crowd(2, tasks=60, repeats=True)
+    answers = base.answers()
+    fit = mv.aggregate(answers, "ds")
+    tables, slow, sure = sys.modules["manyvoices.methods.identify._tables"], np.zeros((2, 8, 3)), np.zeros((8, 3, 3))
+    for t, w, _ in base.rows():
+        slow[:, w] += fit.probs[t], fit.probs[t] ** 2
+    counts = tables.expected(answers, fit)
+    for w, k, said in np.ndindex(8, 3, 3):
+        sure[w, k, said] = counts[w, k, said] * slow[1, w, k] / slow[0, w, k]
+    np.testing.assert_allclose(tables.known(answers, fit, counts), sure)
+    assert (sure < counts).any()
+    exact = mv.aggregate(base.answers(), "mv")
+    counts = tables.expected(answers, replace(exact, probs=np.eye(3)[exact.codes]))
+    np.testing.assert_allclose(tables.known(answers, replace(exact, probs=np.eye(3)[exact.codes]), counts), counts)
+
+
 @pytest.mark.parametrize("classes", [2, 3, 5])
 def test_moments_of_the_spam_score(classes):
     """Of Dirichlet rows, against draws of them."""
