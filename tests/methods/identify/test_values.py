@@ -17,6 +17,7 @@ from manyvoices.core.names import Names
 from manyvoices.identification import identified
 from manyvoices.kernels import leave_out
 from manyvoices.methods.aggregate import bcc, ds, glad, mace, onecoin, wawa
+from manyvoices.methods.identify import _tables
 
 from .cases import dataset, fit, of_rows
 
@@ -106,17 +107,17 @@ def test_what_is_believed_by_halves_counts_less_in_the_intervals():
     base = crowd(2, tasks=60, repeats=True)
     answers = base.answers()
     fit = mv.aggregate(answers, "ds")
-    tables, slow, sure = sys.modules["manyvoices.methods.identify._tables"], np.zeros((2, 8, 3)), np.zeros((8, 3, 3))
+    slow, sure = np.zeros((2, 8, 3)), np.zeros((8, 3, 3))
     for t, w, _ in base.rows():
         slow[:, w] += fit.probs[t], fit.probs[t] ** 2
-    counts = tables.expected(answers, fit)
+    counts = _tables.expected(answers, fit)
     for w, k, said in np.ndindex(8, 3, 3):
         sure[w, k, said] = counts[w, k, said] * slow[1, w, k] / slow[0, w, k]
-    np.testing.assert_allclose(tables.known(answers, fit, counts), sure)
+    np.testing.assert_allclose(_tables.known(answers, fit, counts), sure)
     assert (sure < counts).any()
     exact = mv.aggregate(base.answers(), "mv")
-    counts = tables.expected(answers, replace(exact, probs=np.eye(3)[exact.codes]))
-    np.testing.assert_allclose(tables.known(answers, replace(exact, probs=np.eye(3)[exact.codes]), counts), counts)
+    counts = _tables.expected(answers, replace(exact, probs=np.eye(3)[exact.codes]))
+    np.testing.assert_allclose(_tables.known(answers, replace(exact, probs=np.eye(3)[exact.codes]), counts), counts)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
