@@ -280,6 +280,9 @@ def aggregate(data, strategy, out, format, on, **options):
     )
 
 
+PAIRS_UP_TO = 30  # workers: among so many the rows of pairs are shown unasked
+
+
 @main.verb("agree", reads=True, gates=True)
 @click.argument("data")
 @click.option(
@@ -298,7 +301,13 @@ def agree(data, strategy, out, format, on, **options):
     """
     from .agreement import agreed
 
-    scored("agree", data, strategy, out, format, on, options, {"by": None}, agreed)
+    def work(dataset, asked, **given):
+        people = None if dataset.answers is None else dataset.answers.workers
+        if people is not None and ("min_common" in given or len(people) <= PAIRS_UP_TO):
+            given = {"pairs": True} | given
+        return agreed(dataset, asked, **given)
+
+    scored("agree", data, strategy, out, format, on, options, {"by": None}, work)
 
 
 @main.verb("identify", reads=True, gates=True)
@@ -630,12 +639,14 @@ def scored(command, data, strategy, out, format, on, options, own, work, more=()
     """Scores of a verb on stdout or in a file, what they say on stderr, and the gates."""
     from . import api, scoring
     from .core.files import spare
-    from .runs import fingerprints, write_manifest
+    from .core.scores import joined
+    from .inputs import questions
+    from .runs import fingerprints, slugs, write_manifest
 
     common, options = parted(options)
     meta = click.get_current_context().meta
     place = scoring.place_for(out)
-    record = recorded(options | {"from": format})
+    record = recorded(options | {"from": format, "strategy": strategy})
     given = {name: options.pop(name) for name in own if name in options}
     went_in = [*more, *(given[name] for name in ("gold", "probs") if given.get(name) is not None)]
     went_in += [given[name] for name in ("consensus", "labels") if given.get(name) and Path(given[name]).is_file()]
@@ -644,30 +655,75 @@ def scored(command, data, strategy, out, format, on, options, own, work, more=()
     every = meta["asked"] or [(registry.about(command, name), {}) for name in registry.names(command)]
     known = {o.name for method, _ in every for o in method.options} if command != "compare" else set()
     given |= {name: value for name, value in options.items() if name in known and value is not None}
-    dataset = loaded(data, format, None, {name: value for name, value in options.items() if name not in known})
-    with progress(common):
-        scores = work(api.placed(dataset, on), meta["asked"], **given)
-    tell(common, dataset)
-    if common["as_json"] or place is not None:
-        say(common)(scoring.summary(scores))
-    files = [] if place is None else [scoring.save(scores, place)]
-    if place is not None and scoring.is_folder(place):
-        files += scoring.save_files(scores, place)
-        method = [method.name for method, _ in meta["asked"] or []]
-        files.append(write_manifest(place, [command, *method], record, fingerprints(Path(data), went_in), {}))
+    reader = {name: value for name, value in options.items() if name not in known}
+    notes: list[str] = []
+
+    def scores_of(question: str | None, **given):
+        """The table of the data, or of one of their questions."""
+        dataset = loaded(data, format, None, reader | ({} if question is None else {"question": question}))
+        if question is not None:
+            say(common)(f"\n{question}")
+        with progress(common):
+            scores = work(api.placed(dataset, on), meta["asked"], **given)
+        tell(common, dataset)
+        notes.extend(notes_of(dataset))
+        return scores
+
+    if reader.get("question") == "all":
+        if command == "evaluate":
+            raise BadCall("--question all: predictions are about one question; name it")
+        if place is None or not scoring.is_folder(place):
+            raise BadCall("--question all makes a table for each question: give a folder, -o DIR/")
+        folders = slugs(questions(Path(data), format, of_reader(reader)))
+    else:
+        folders = {None: ""}
+    tables, files = {}, []
+    for question, folder in folders.items():
+        if by_question(data, format, reader, given):
+            names = questions(Path(data), format, of_reader(reader))
+            without = {name: value for name, value in given.items() if name != "by"}
+            scores = joined([scores_of(name, **without) for name in names], names)
+        else:
+            scores = scores_of(question, **given)
+        tables[question] = scores
+        if common["as_json"] or place is not None:
+            say(common)(scoring.summary(scores))
+        if place is None:
+            continue
+        where = place / folder
+        files.append(scoring.save(scores, where))
+        if scoring.is_folder(where):
+            files += scoring.save_files(scores, where)
+            methods = [method.name for method, _ in meta["asked"] or []]
+            made = record | ({} if question is None else {"question": question})
+            files.append(write_manifest(where, [command, *methods], made, fingerprints(Path(data), went_in), {}))
+    rows = {question: scores.to_polars().to_dicts() for question, scores in tables.items()}
     finish(
         command,
-        scores.to_polars().to_dicts(),
-        seed=given.get("seed"),
+        rows.get(None, rows),
+        seed=given.get("seed", 0),
         input=data,
         options=record,
         common=common,
-        notes=notes_of(dataset),
+        notes=notes,
         files=files,
         plain=(lambda: sys.stdout.write(scoring.shown(scores).write_csv())) if place is None else None,
     )
-    if missed := scoring.failed(command, scores, meta["gates"]):
+    missed = [text for scores in tables.values() for text in scoring.failed(command, scores, meta["gates"])]
+    if missed:
         raise GateFailed("; ".join(missed[:5]) + (f"; and {len(missed) - 5} more" if len(missed) > 5 else ""))
+
+
+def by_question(data, format, reader, given) -> bool:
+    """Whether the groups are the questions of an export: it asks several, and has not been cut to one of them."""
+    from .inputs import questions
+
+    if given.get("by") != "question" or reader.get("question") is not None or data == "-":
+        return False
+    try:
+        return len(questions(Path(data), format, of_reader(reader))) > 1
+    except BadCall:
+        return False
 
 
 def run(args: list[str] | None = None) -> int:

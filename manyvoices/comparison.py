@@ -625,7 +625,7 @@ def rows(one: Judged, entries: list[Entry], verdict: Verdict) -> Iterator[Scores
         if score == "coverage":
             continue
         yield part(one, entries, place, score, f"{score}_rank", one.rank[:, s], one.rank_ends[:, :, s], "1 is the best")
-        if not one.trial.n:
+        if not one.trial.n or not one.trial.entries:
             continue
         default = place.get(id(verdict.default))
         for other in dict.fromkeys(x for x in (default, one.best(s)) if x is not None):

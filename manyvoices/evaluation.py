@@ -159,6 +159,8 @@ def knowledge(data: Dataset | None, answers: Answers | None, numbers: bool) -> K
         if hasattr(answers.store, "shards"):
             task, worker, label = answers.rows()
             count = answers.repeated()
+            if scale != "interval":
+                label = classes.code(answers.classes)[label]  # the truth may name classes that nobody said
             rows = (place[task], worker, label, np.ones(len(task), np.int64) if count is None else count)
     people = None if answers is None else answers.workers
     none = np.full(len(tasks), None, object)
@@ -310,7 +312,7 @@ def votes(known: Known, task: np.ndarray, rows: np.ndarray | None):
         return voters, np.bincount(cell, minlength=n * K).reshape(n, K)[task], None
     if rows is None:
         counts = np.zeros((n, K))
-        counts[known.place] = known.answers.counts()
+        counts[known.place[:, None], known.classes.code(known.answers.classes)] = known.answers.counts()
     else:
         of, _, label, count = (column[rows] for column in known.rows)
         counts = np.bincount(of * np.int64(K) + label, count, minlength=n * K).reshape(n, K)

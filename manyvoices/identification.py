@@ -252,9 +252,8 @@ class Known:
     def times(self, name: str) -> np.ndarray | None:
         """[rows] a column of times as numbers, NaN where there is none; None without such a column."""
         if name not in self.made:
-            notes = None if self.data is None else self.data.notes
-            column = None if notes is None or name not in notes.columns else notes[name]
-            self.made[name] = None if column is None else ordered(self.answers, numbers(column, name))
+            column = None if self.data is None else inputs.times(self.data, name)
+            self.made[name] = None if column is None else ordered(self.answers, column)
         return self.made[name]
 
 
@@ -310,31 +309,6 @@ def checked(answers: Answers, probs: np.ndarray, file: Path | None) -> np.ndarra
         raise BadInput("no task of the consensus has answers", file=file, expected="the task ids of the answers")
     full = np.where(held[:, None], probs, 1 / max(probs.shape[1], 1))
     return np.where(held[:, None], inputs.distributions(answers, full, file), np.nan)
-
-
-def numbers(column: Any, name: str) -> np.ndarray:
-    """Numbers as they stand; for `when` also dates, as seconds since 1970."""
-    import polars as pl
-
-    text = column.cast(pl.String).str.strip_chars()
-    found = text.cast(pl.Float64, strict=False)
-    if name == "when" and found.null_count() > text.null_count():
-        found = moments(text)
-    array = found.fill_null(np.nan).to_numpy().astype(float)
-    return np.where(np.isfinite(array), array, np.nan)
-
-
-FORMS = ("%Y-%m-%d %H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d")
-
-
-def moments(text: Any) -> Any:
-    """ISO dates with or without a time and a zone (UTC without one) as seconds; null where a text is something else."""
-    import polars as pl
-
-    plain = text.str.replace(r"(\d)T(\d)", "$1 $2").str.replace_all("/", "-", literal=True)
-    plain = pl.lit(plain.str.replace(r"\s*(Z|UTC|GMT)$", "+00:00"))
-    read = [plain.str.to_datetime(form, time_unit="us", strict=False).dt.epoch("us") for form in FORMS]
-    return pl.select(pl.coalesce(read).cast(pl.Float64) / 1e6).to_series()
 
 
 def ordered(answers: Answers, column: np.ndarray) -> np.ndarray:

@@ -67,6 +67,8 @@ def recognised(path: Path, given: Mapping[str, Any]) -> str:
     best = [name for score, name in sure if score == sure[0][0]]
     if sure[0][0] <= 0 and "long" in able and path.is_file() and {"worker", "label"} & set(given):
         return "long"
+    if sure[0][0] <= 0 and len(able) == 1 and path.is_file():
+        return able[0]  # an option that only one reader has
     if sure[0][0] <= 0:
         # whichever reader comes nearest says what is wrong with the file; a folder is told what was looked for
         folder = "peerannot" if (path / "answers.json").is_file() else "native"
@@ -419,6 +421,9 @@ def column(data: Dataset, answers: Answers, name: str) -> np.ndarray | None:
     return scores
 
 
+USUAL = {"seconds": ("seconds", "lead_time"), "when": ("when", "timestamp", "created_at", "submitted_at")}
+
+
 def times(data: Dataset, name: str) -> np.ndarray | None:
     """[n] the notes `seconds` or `when`, in the order of `answers.rows()`, as numbers (moments in seconds since 1970).
 
@@ -426,19 +431,22 @@ def times(data: Dataset, name: str) -> np.ndarray | None:
     """
     import polars as pl
 
-    if data.notes is None or name not in data.notes.columns:
+    found = next((other for other in USUAL[name] if data.notes is not None and other in data.notes.columns), None)
+    if data.notes is None or found is None:
         return None
-    text = data.notes[name].cast(pl.String).str.strip_chars()
+    text = data.notes[found].cast(pl.String).str.strip_chars()
     numbers = text.cast(pl.Float64, strict=False)
     if name == "when" and numbers.null_count() > text.null_count():
         numbers = numbers.fill_null(since_1970(text))
-    return numbers.fill_null(float("nan")).to_numpy()
+    array = numbers.fill_null(float("nan")).to_numpy()
+    return np.where(np.isfinite(array), array, np.nan)
 
 
 def since_1970(text: pl.Series) -> pl.Series:
     """ISO times as seconds; a time without a zone counts as UTC, a date alone as its beginning."""
-    whole = text.str.replace(r"^(\d{4}-\d\d-\d\d)$", "${1}T00:00").str.replace(r"^(\d{4}-\d\d-\d\d) ", "${1}T")
-    whole = whole.str.replace(r"( ?UTC|Z)$", "+00:00").str.replace(r"(T\d\d:\d\d)($|[+-])", "${1}:00${2}")
+    whole = text.str.replace_all("/", "-", literal=True)
+    whole = whole.str.replace(r"^(\d{4}-\d\d-\d\d)$", "${1}T00:00").str.replace(r"^(\d{4}-\d\d-\d\d) ", "${1}T")
+    whole = whole.str.replace(r"( *UTC| *GMT|Z)$", "+00:00").str.replace(r"(T\d\d:\d\d)($|[+-])", "${1}:00${2}")
     whole = whole.str.replace(r"(T[\d:.]+)$", "${1}+00:00").str.replace(r"([+-]\d\d)$", "${1}:00")
     moments = whole.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%z", time_zone="UTC", strict=False)
     return moments.dt.epoch("us") / 1e6

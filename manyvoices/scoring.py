@@ -260,8 +260,8 @@ LISTED, SHOWN, NAMED, KINDS = ("worker", "task"), 3, 8, 4
 
 
 def extremes(scores: Scores) -> list[str]:
-    """For each score of workers or tasks: how many, their median, those that are surely low or high (by the other end of
-    their interval), and what the notes say."""
+    """For each score of workers or tasks: how many, their median, those that are surely low or high (their interval lies
+    on one side of the median), and what the notes say."""
     score, of, note = (np.array(scores.column(c), object) for c in ("score", "of", "note"))
     name, value, low, high, n = (scores.column(c) for c in ("name", "value", "low", "high", "n"))
     lines: list[str] = []
@@ -277,13 +277,14 @@ def extremes(scores: Scores) -> list[str]:
         lines.append(text + (", all alike" if alike else ""))
         up = known[np.lexsort((known, value[known], np.nan_to_num(high[known], nan=np.inf)))]
         down = known[np.lexsort((known, -value[known], -np.nan_to_num(low[known], nan=-np.inf)))]
-        few = min(SHOWN, len(known) // 2)
-        sides = (
-            (("surely low ", up[:few]), ("surely high", down[:few])) if len(known) > 1 else (("           ", known),)
-        )
+        few, words = min(SHOWN, len(known) // 2), ("lowest", "highest")
+        if (~np.isnan(low[known]) & ~np.isnan(high[known])).any():  # nobody is low or high for sure without an interval
+            middle, words = np.median(value[known]), ("surely low", "surely high")
+            up, down = up[high[up] < middle], down[low[down] > middle]
+        sides = zip(words, (up[:few], down[:few]), strict=True) if len(known) > 1 else (("", known),)
         for side, rows in () if alike else sides:
             said = (f"{name[i]} {value[i]:.3g}{between(low[i], high[i])} on {n[i]}" for i in rows)
-            lines += [f"  {side}  {', '.join(said)}"] if len(rows) else []
+            lines += [f"  {side:11}  {', '.join(said)}"] if len(rows) else []
         for kind, rows in list(kinds.items())[:KINDS] if len(kinds) > 1 else ():
             who = f": {', '.join(str(name[at[i]]) for i in rows)}" if len(rows) <= NAMED else ""
             lines.append(f"  {len(rows)} {kind}{who}" if kind else f"  {len(rows)} without a note")

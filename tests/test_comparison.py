@@ -480,6 +480,8 @@ def test_a_method_that_fails_stays_in_the_table(monkeypatch, caplog):
         assert row["value"] is None and row["note"] == "failed: no room for its tables"
         assert rows(found)[score, "mv", ""]["value"] is not None
     assert "ds: failed: no room for its tables" in caplog.text
+    alone = compared(with_truth(crowd(17)), "ds", rounds=2)
+    assert len(alone) and np.isnan(alone.value[1:]).all() and set(alone.note[1:]) == {"failed: no room for its tables"}
 
 
 def test_not_converging_is_said():

@@ -99,6 +99,21 @@ def test_generated_pages_are_fresh():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_tables_of_spam_or_dissent_are_those_that_were_measured():
+    """Every table of the page is filled, from the file of results beside the study."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    spec = spec_from_file_location("study", HERE / "benchmarks" / "spam_or_dissent.py")
+    sys.modules["study"] = study = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(study)
+        page, made = study.PAGE.read_text(encoding="utf-8"), study.tables(json.loads(study.OUT.read_text(encoding="utf-8")))
+    finally:
+        del sys.modules["study"]
+    shown = dict(re.findall(r"<!-- (\w+) -->\n(.*?)\n?<!-- /\1 -->", page, re.S))
+    assert shown == made and all(shown.values())
+
+
 def test_readme_lists_every_job():
     text = (HERE / "README.md").read_text(encoding="utf-8")
     assert all(f"(docs/methods/{job}.md)" in text for job in registry.jobs())

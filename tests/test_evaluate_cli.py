@@ -183,3 +183,23 @@ def test_help_shows_the_options_of_the_scores(run):
     assert done.code == 0 and "--against" in done.out and "--bins" in done.out and "--min-SCORE" in done.out
     done = run("evaluate", "-s", "ece", "-h")
     assert "--bins" in done.out and "--within" not in done.out
+
+
+@pytest.mark.parametrize("other", ["!first", "~last"])
+def test_a_truth_that_nobody_said(run, other):
+    """It counts as wrong, and everything about the answers stays as it was, wherever the class stands in the order."""
+    run("aggregate", "data", "-s", "ds", "--soft", "-o", "labels.csv")
+    about = "manhattan,worker_error,worker_f1,wasserstein,ranking,dic"
+    values = lambda done: {(row["score"], row["name"]): float(row["value"] or "nan") for row in done.rows}
+    before = values(run("evaluate", "labels.csv", "data", "-s", about))
+    right = run("evaluate", "labels.csv", "data", "-s", "accuracy").value("accuracy")
+    text = Path("data/truth.csv").read_text().splitlines()
+    [label] = [row["label"] for row in csv.DictReader(io.StringIO(Path("labels.csv").read_text())) if row["task"] == "7"]
+    was = text[8].split(",")[1] == label
+    text[8] = f"7,{other}"
+    Path("data/truth.csv").write_text("\n".join(text) + "\n")
+    done = run("evaluate", "labels.csv", "data", "-s", about)
+    assert done.code == 0, done.err
+    assert values(done) == pytest.approx(before, abs=1e-12, nan_ok=True)
+    assert run("evaluate", "labels.csv", "data", "-s", "accuracy").value("accuracy") == pytest.approx(right - was / 60)
+    assert run("evaluate", "labels.csv", "data", "-s", "log_loss").value("log_loss") > .3   # -log(1e-12) / 60 alone is .46

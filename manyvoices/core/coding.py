@@ -189,19 +189,23 @@ def one_each(rows: pl.DataFrame, raw: Raw, rules: Rules, dropped: dict, messages
     return rows
 
 
+LARGEST = 1e100  # sums of squares of such numbers are still numbers
+
+
 def numbers(rows: pl.DataFrame, raw: Raw) -> pl.DataFrame:
     if rows["label"].dtype.is_float():
         value = rows["label"]
     else:
         value = rows["label"].str.strip_chars().cast(pl.Float64, strict=False)
-    wrong = ~value.is_finite().fill_null(False)
+    wrong = ~(value.is_finite() & (value.abs() <= LARGEST)).fill_null(False)
     if wrong.any():
         text = str(rows["label"].filter(wrong)[0])
+        large = "too large a number" if value.filter(wrong).is_finite()[0] else "not a number"
         raise BadInput(
-            f"label {text!r} is not a number",
+            f"label {text!r} is {large}",
             **place(raw, first_row(raw, pl.col("label").cast(pl.String) == text)),
             value=text,
-            expected="finite numbers on an interval scale",
+            expected=f"numbers up to {LARGEST:g} on an interval scale",
         )
     return rows.with_columns(label=value)
 

@@ -16,7 +16,8 @@ class Ask(Draws):
     Parameters
     ----------
     pairs
-        Also a row for each pair of workers, with an analytic interval.
+        Also a row for each pair of workers, with an analytic interval; the command line gives them unasked where there
+        are at most 30 workers, or with --min-common.
     min_common
         Only pairs of workers with at least this many tasks in common.
     """

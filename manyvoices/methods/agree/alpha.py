@@ -76,7 +76,8 @@ def alpha(
             number, note = np.arange(K, dtype=float), f"{note}, classes counted 0, 1, 2, ..."
         if kind == "ratio" and number.min(initial=0) < 0:
             return one("alpha", "not defined because ratio needs numbers from 0, and there are negative ones")
-        low = number[number > 0].min(initial=np.inf) if kind == "ratio" else number.min()
+        above = number[number > 0] if kind == "ratio" else number
+        low = above.min() if len(above) else 1.0
         at = _numbers.Coordinates(kind, low, number.max(), steps or 1.0)
         space = between = Distance(K, points=at(number).T)
     what = Pooled(space, Chance("pooled"), weigh="answer", margin="several", small=True)

@@ -9,6 +9,8 @@ Two workers who lean to different classes are expected to agree less, so a bias 
 always says one and the same class counts 1. Up to 20,000 meetings of two workers, the interval of the mean is a
 bootstrap over tasks; above, the infinitesimal jackknife: each task's first-order effect on all its pairs, in one pass
 instead of a thousand. The interval of a pair comes from the same effects (the delta method).
+From few common tasks the value of a pair is somewhat too low, and so is the mean of many such pairs: its interval is about
+that mean, not about the one that more tasks would give.
 
 Family: agreement
 Needs: classes, workers

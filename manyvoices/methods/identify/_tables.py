@@ -36,6 +36,14 @@ def expected(answers: Answers, consensus: Consensus, weight: np.ndarray | float 
     return answers.fold(step, Believed(consensus.probs, (consensus.codes >= 0) * weight)).counts
 
 
+def known(answers: Answers, consensus: Consensus, counts: np.ndarray) -> np.ndarray:
+    """The same counts as far as it is known which class they belong to: an answer to a task that is of class k by q tells
+    q of an answer where k is known (Louis' information: q^2 instead of q). For intervals; [W, K, K]."""
+    squared = answers.fold(step, Believed(consensus.probs**2, (consensus.codes >= 0) * 1.0)).counts.sum(axis=2)
+    mass = counts.sum(axis=2)
+    return counts * np.where(mass > 0, squared / np.where(mass > 0, mass, 1), 0.0)[:, :, None]
+
+
 def shares(counts: np.ndarray, consensus: Consensus, empty_row: str) -> tuple[np.ndarray, np.ndarray]:
     """The table of each worker, and which classes they met: [W, K, K], [W, K].
 

@@ -5,7 +5,8 @@
 0 where all rows of the worker's table are equal, so that the answers say nothing about the task; 1 for a perfect table, and
 for one that only swaps the classes. The tables are those of `trace`; with empty_row=zero a class not met has an empty row. Few
 answers make unequal rows by chance, so the interval begins 1.96 standard deviations below the score less its expected excess;
-it ends where that of a Beta distribution ends with the mean and variance of the score under Dirichlet rows (counts plus 1 / K).
+it ends where that of a Beta distribution ends with the mean and variance of the score under Dirichlet rows (counts plus 1 / K,
+an answer to a task of class k by q counting q^2).
 There is none for a worker with fewer than three answers to one of the classes.
 
 Family: confusion tables
@@ -48,7 +49,7 @@ def spam_score(
     counts = _tables.expected(answers, fit)
     found, met = _tables.shares(counts, fit, empty_row)
     value = apart(found)
-    mean, excess, variance = chance(counts)
+    mean, excess, variance = chance(_tables.known(answers, fit, counts))
     low = np.clip(normal_interval(value - excess, variance)[0], 0, value)
     high = np.maximum(between(mean, variance)[1], value)
     few = (counts.sum(axis=2) < FEW)[:, met.any(axis=0)].any(axis=1)  # of the classes that anybody met

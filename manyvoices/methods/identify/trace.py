@@ -6,7 +6,8 @@ The tables are those of the fit (of ds unless another is named). A consensus wit
 counted from its beliefs: each answer counts for each class as much as the task is believed to be of it. The worker's own vote
 is part of the consensus. A class the worker has not met has the row the fit gives it (a guess, for ds) or, with
 empty_row=zero, none; the note says how many there are. Interval: every P(w says k | truth k) has a Beta distribution (counts
-plus 1/2); the sum is given a Beta distribution with their mean and variance.
+plus 1/2, an answer to a task of class k by q counting q^2); the sum is given a Beta distribution with their mean and variance.
+That the beliefs may lean the wrong way altogether, as they do from few answers a task, is not in it.
 
 Family: confusion tables
 Needs: workers, classes
@@ -46,7 +47,8 @@ def trace(
     found, met = _tables.shares(counts, fit, empty_row)
     K = counts.shape[1]
     value = np.einsum("wkk->w", found)
-    right, mass = np.einsum("wkk->wk", counts), counts.sum(axis=2)
+    sure = _tables.known(answers, fit, counts)
+    right, mass = np.einsum("wkk->wk", sure), sure.sum(axis=2)
     mean = (right + 0.5) / (mass + 1)
     if empty_row == "zero":
         mean = np.where(met, mean, 0.0)

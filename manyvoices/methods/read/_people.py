@@ -19,7 +19,7 @@ from ._table import read_table
 
 GONE = ("DATA_EXPIRED", "CONSENT_REVOKED")
 PRIVATE = re.compile(
-    r"\b((?:user|full|first|last|nick|sur|screen)?name|(?:e-?)?mails?|ip|ip ?address|phone|address|country|residence|"
+    r"\b((?:user|full|first|last|nick|sur|screen)?name|authors?|(?:e-?)?mails?|ip|ip ?address|phone|address|country|residence|"
     r"birthplace|city|town|state|region|province|county|zip|zip ?code|post ?code|location|locale|latitude|longitude|lat|"
     r"lon|lng|gps|geo|place)\b"
 )
@@ -66,10 +66,14 @@ def demographics(file: Path, people: set[str]) -> tuple[pl.DataFrame, list[str]]
     known = people & set(table["worker"])
     if not known:
         return None
+    table, gone = without_gone(table, file)
+    return table, [f"{file.name}: attributes of {len(known)} of {len(people)} workers", *gone]
+
+
+def without_gone(table: pl.DataFrame, file: Path) -> tuple[pl.DataFrame, list[str]]:
+    """The same table of workers with nothing where Prolific no longer says what it knew."""
     gone = sum(int(table[name].is_in(GONE).sum() or 0) for name in table.columns[1:])
     table = table.with_columns(
         [pl.when(~table[name].is_in(GONE)).then(table[name]).alias(name) for name in table.columns[1:]]
     )
-    notes = [f"{file.name}: attributes of {len(known)} of {len(people)} workers"]
-    notes += [f"{file.name}: {many(gone, 'value')} expired at Prolific, missing here"] if gone else []
-    return table, notes
+    return table, [f"{file.name}: {many(gone, 'value')} expired at Prolific, missing here"] if gone else []

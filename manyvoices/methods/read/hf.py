@@ -5,7 +5,8 @@
     anonymous    annotator_labels: ["neutral", "entailment"]                   nobody is named
     counts       label_counts: {"yes": 3, "no": 1}, or a column for each label
 
-Lists and counts are found by the usual names of their columns. Otherwise `--map FILE.toml` says what is what:
+Lists and counts are found by the usual names of their columns, and GoEmotions, measuring-hate-speech and DICES by the
+columns only they have. Otherwise `--map FILE.toml` says what is what:
 
     task = "comment_id"
     worker = "annotator_id"
@@ -77,6 +78,17 @@ CONTENT = (
     "prompt",
 )
 KEYS = ("task", "worker", "label", "question")
+KNOWN = {  # well-known sets in long form: columns only they have; task, worker; all labels or all questions
+    "GoEmotions": (("id", "rater_id", "example_very_unclear"), "id", "rater_id", "label", "[a-z]+"),
+    "measuring-hate-speech": (
+        ("comment_id", "annotator_id", "hate_speech_score"),
+        "comment_id",
+        "annotator_id",
+        "question",
+        "sentiment|respect|insult|humiliate|status|dehumanize|violence|genocide|attack_defend|hatespeech",
+    ),
+    "DICES": (("item_id", "rater_id", "Q_overall"), "item_id", "rater_id", "question", r"Q\d*_.+"),
+}
 
 
 @cautious
@@ -87,6 +99,8 @@ def recognise(path: Path) -> float:
     columns, *rows = glance(path) or [[]]
     if not rows:
         return 0.0
+    if _known(columns):
+        return 0.9
     cells = {name: [row[at] for row in rows if at < len(row) and row[at]] for at, name in enumerate(columns)}
     lists, objects = (
         {
@@ -104,6 +118,10 @@ def recognise(path: Path) -> float:
     if any(_are_counts(text) for name in COUNTS if name in objects for text in cells[name][:3]):
         return 0.55
     return 0.0 if (find(columns, "task") and find(columns, "label")) or len(columns) < 2 else 0.01
+
+
+def _known(columns: list[str]) -> str | None:
+    return next((name for name, (own, *_) in KNOWN.items() if set(own) <= set(columns)), None)
 
 
 def _named(columns: set[str], names: tuple[str, ...]) -> str | None:
@@ -157,6 +175,15 @@ def _roles(table: Table, map: str | None) -> dict[str, Any] | None:
     if map is not None:
         return _mapped(table, Path(map))
     frame = table.frame
+    if name := _known(frame.columns):
+        own, task, worker, role, pattern = KNOWN[name]
+        plain = [
+            one for one in frame.columns if re.fullmatch(pattern, one) and one not in own[:2] and one not in CONTENT
+        ]
+        marks = {"0", "1", "0.0", "1.0", None}
+        asked = [one for one in plain if role == "question" or set(frame[one].unique()) <= marks]
+        if asked:
+            return {"task": task, "worker": worker, role: asked}
     shapes = {name: _shape(frame[name]) for name in frame.columns}
     lists = {name for name, shape in shapes.items() if shape is list}
     task = find([name for name in frame.columns if shapes[name] is None], "task") or _named(

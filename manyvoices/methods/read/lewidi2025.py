@@ -51,6 +51,7 @@ from ._lewidi import (
     side_file,
     soft_labels,
 )
+from ._people import private, without_gone
 from ._text import as_text, cautious, one_file, parse_json, short
 
 
@@ -228,10 +229,11 @@ def _with_workers(raw: Raw, entries: list[Entry]) -> Raw:
         notes.append(f"{file.name}: numbers there are Ann with the number in the answers")
     if lacking := len(people - meta.keys()):
         notes.append(f"{file.name}: {lacking} of {len(people)} annotators have no row")
-    names = dict.fromkeys(name for person in meta.values() for name in person if name != "worker")
+    names = dict.fromkeys(name for person in meta.values() for name in person if name != "worker" and not private(name))
     try:
         columns = {name: [as_text(person.get(name)) for person in meta.values()] for name in names}
     except TypeError as error:
         raise BadInput(f"an attribute is {short(error.args[0])}", file=file, expected=expected) from None
     workers = pl.DataFrame({"worker": list(meta), **columns}, schema=dict.fromkeys(["worker", *names], pl.String))
-    return replace(raw, workers=workers, notes=[*raw.notes, *notes])
+    workers, gone = without_gone(workers, file)
+    return replace(raw, workers=workers, notes=[*raw.notes, *notes, *gone])

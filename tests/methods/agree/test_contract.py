@@ -311,6 +311,18 @@ def test_no_answers_and_one_class(name, scale):
         valid(fit(name, answers, pairs=True, min_common=1), answers)
 
 
+@pytest.mark.parametrize("metric", ["nominal", "ordinal", "interval", "ratio", "circular", "bipolar"])
+@pytest.mark.parametrize("classes", [["yes"], ["0"], ["0", "1"], ["7"], ["1e-90", "1e90"]])
+def test_every_metric_of_one_class_or_two(metric, classes):
+    for worker in ([0, 1], [0, 0]):
+        said = Answers.from_codes(np.repeat(np.arange(12), 2), np.array(worker * 12), np.repeat(np.arange(12) % len(classes), 2), tasks=Names.numbered(12),
+                                  workers=Names.numbered(2), classes=Names(classes))
+        found = fit("alpha", said, metric=metric, steps=10.0, bootstrap=20, pairs=True)
+        assert found.value[0] == pytest.approx(1)
+        for v, note in zip(found.value, found.note, strict=True):
+            assert np.isfinite(v) or "not defined" in note
+
+
 @each()
 def test_idle_tasks_workers_and_classes(name, scale):
     """Tasks and workers without answers change nothing; a class nobody says is not defined and moves no other."""

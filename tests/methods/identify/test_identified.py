@@ -217,19 +217,25 @@ def test_summary_names_those_of_whom_much_is_known():
                   high=np.array([.9, .5, .6, .85, .95, 1]), n=np.array([2, 90, 90, 90, 90, 1]), note=["no information seen in 9 answers (x)"] + ["fine"] * 5)
     assert scoring.summary(found).splitlines() == [
         "accuracy: 6 rows of worker, median 0.65",
-        "  surely low   b 0.4 [0.3, 0.5] on 90, c 0.5 [0.4, 0.6] on 90, d 0.8 [0.7, 0.85] on 90",
-        "  surely high  e 0.9 [0.8, 0.95] on 90, d 0.8 [0.7, 0.85] on 90, c 0.5 [0.4, 0.6] on 90",
+        "  surely low   b 0.4 [0.3, 0.5] on 90, c 0.5 [0.4, 0.6] on 90",
+        "  surely high  e 0.9 [0.8, 0.95] on 90, d 0.8 [0.7, 0.85] on 90",
         "  5 fine: b, c, d, e, f",
         "  1 no information seen in ... answers: a"]
+
+
+def test_summary_is_sure_of_nobody_whose_interval_holds_the_median():
+    wide = table("skill", of=["worker"] * 4, names=list("abcd"), value=np.array([.2, .4, .6, .9]), low=np.zeros(4), high=np.ones(4), n=np.full(4, 2), note=[""] * 4)
+    assert scoring.summary(wide).splitlines() == ["skill: 4 rows of worker, median 0.5"]
+    none = table("skill", of=["worker"] * 4, names=list("abcd"), value=np.array([.2, .4, .6, .9]), n=np.full(4, 2), note=["no interval"] * 4)
+    assert scoring.summary(none).splitlines()[1:] == ["  lowest       a 0.2 on 2, b 0.4 on 2", "  highest      d 0.9 on 2, c 0.6 on 2"]
 
 
 def test_summary_names_the_lowest_and_the_highest():
     made, data = of_rows([(t, w, 0 if w < 2 else t % 2) for t in range(9) for w in range(3)], "nominal", tasks=9)
     lines = scoring.summary(fit("entropy", data, made)).splitlines()
-    assert lines[0].startswith("entropy: 9 rows of task, median 0") and lines[1].startswith("  surely low   0 0 [0, ")
-    assert lines[2].startswith("  surely high  1 0.637 [")
+    assert lines[0].startswith("entropy: 9 rows of task, median 0") and lines[1].startswith("  surely high  1 0.637 [")
     lines = scoring.summary(fit("skill", data, made)).splitlines()
-    assert lines[0].startswith("skill: 3 rows of worker") and len(lines) == 3
+    assert lines[0].startswith("skill: 3 rows of worker") and len(lines) <= 3
     assert scoring.summary(fit("entropy", data, made).where(slice(0, 1))).splitlines()[1] == "               0 0 [0, 0.689] on 3"
     same, data_ = of_rows([(t, w, 0) for t in range(3) for w in range(3)], "nominal")
     assert scoring.summary(fit("entropy", data_, same)) == "entropy: 3 rows of task, median 0, all alike"

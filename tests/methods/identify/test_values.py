@@ -17,6 +17,7 @@ from manyvoices.core.names import Names
 from manyvoices.identification import identified
 from manyvoices.kernels import leave_out
 from manyvoices.methods.aggregate import bcc, ds, glad, mace, onecoin, wawa
+from manyvoices.methods.identify import _tables
 
 from .cases import dataset, fit, of_rows
 
@@ -100,6 +101,23 @@ def test_intervals_of_the_tables_hold(classes, n, informed):
     found = identified(answers, "trace,spam_score", consensus=truth)
     assert holds(found.where(np.arange(2 * W) < W), np.einsum("wkk->w", tables)) > .88
     assert holds(found.where(np.arange(2 * W) >= W), slow_spam_score(tables, 0, 0, tables.shape[1])["score"]) > .85
+
+
+def test_what_is_believed_by_halves_counts_less_in_the_intervals():
+    base = crowd(2, tasks=60, repeats=True)
+    answers = base.answers()
+    fit = mv.aggregate(answers, "ds")
+    slow, sure = np.zeros((2, 8, 3)), np.zeros((8, 3, 3))
+    for t, w, _ in base.rows():
+        slow[:, w] += fit.probs[t], fit.probs[t] ** 2
+    counts = _tables.expected(answers, fit)
+    for w, k, said in np.ndindex(8, 3, 3):
+        sure[w, k, said] = counts[w, k, said] * slow[1, w, k] / slow[0, w, k]
+    np.testing.assert_allclose(_tables.known(answers, fit, counts), sure)
+    assert (sure < counts).any()
+    exact = mv.aggregate(base.answers(), "mv")
+    counts = _tables.expected(answers, replace(exact, probs=np.eye(3)[exact.codes]))
+    np.testing.assert_allclose(_tables.known(answers, replace(exact, probs=np.eye(3)[exact.codes]), counts), counts)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])

@@ -45,6 +45,46 @@ def test_a_map_with_columns_of_zero_and_one(put):
         read("hf", put("a.csv", EMOTIONS.replace("0,0", "0,2")), map=map)
 
 
+GOEMOTIONS = """text,id,author,subreddit,created_utc,rater_id,example_very_unclear,admiration,anger,neutral
+hi,a1,redditor,s,1.5e9,1,False,1,0,0
+hi,a1,redditor,s,1.5e9,2,False,0,1,1
+yo,a2,redditor,s,1.5e9,1,True,0,0,0
+"""
+MEASURING = """comment_id,annotator_id,platform,sentiment,respect,hatespeech,hate_speech_score,text,annotator_gender
+47777,10873,3,0.0,0.0,0.0,-3.9,hey,male
+47777,2790,3,1.0,2.0,0.0,-3.9,hey,female
+"""
+DICES = """id,item_id,rater_id,rater_gender,rater_locale,rater_race,context,response,degree_of_harm,Q_overall,Q2_harmful_content_overall
+1,10,296,Woman,US,White,c,r,x,No,Yes
+2,10,297,Man,IN,Asian,c,r,x,Yes,No
+"""
+
+
+def test_well_known_long_sets_need_no_map(put):
+    raw = read("hf", path := put("go.csv", GOEMOTIONS))
+    assert surest(path) == "hf" and raw.scale == "multilabel"
+    assert triples(raw.rows) == [("a1", "1", "admiration"), ("a1", "2", "anger"), ("a1", "2", "neutral"), ("a2", "1", None)]
+    assert "redditor" not in raw.rows.write_csv() + raw.items.write_csv()
+    path = put("hate.csv", MEASURING)
+    assert surest(path) == "hf" and questions(path) == ["sentiment", "respect", "hatespeech"]
+    raw = read("hf", path, question="respect")
+    assert triples(raw.rows) == [("47777", "10873", "0.0"), ("47777", "2790", "2.0")] and raw.workers["gender"].to_list() == ["male", "female"]
+    path = put("dices.csv", DICES)
+    assert surest(path) == "hf" and questions(path) == ["Q_overall", "Q2_harmful_content_overall"]
+    raw = read("hf", path, question="Q_overall")
+    assert triples(raw.rows) == [("10", "296", "No"), ("10", "297", "Yes")] and "US" not in raw.workers.write_csv()
+
+
+@pytest.mark.parametrize("table", [GOEMOTIONS, MEASURING, DICES, "id,rater,task,answer\n1,r,t,yes\n"])
+def test_a_map_is_followed_whatever_the_table_looks_like(put, table):
+    """Also where it holds columns another reader would take for the label."""
+    column = table.split("\n", 1)[0].split(",")
+    path, map = put("x.csv", table), put("map.toml", f'task = "{column[0]}"\nworker = "{column[2]}"\nlabel = "{column[1]}"\n')
+    assert inputs.recognised(path, {"map": str(map)}) == "hf"
+    row = table.split("\n")[1].split(",")
+    assert triples(read("hf", path, map=str(map)).rows)[0] == (row[0], row[2], row[1])
+
+
 def test_a_map_with_several_questions(put):
     map = str(put("map.toml", 'task = "comment_id"\nworker = "annotator_id"\nquestion = ["respect", "insult"]\n'))
     path = put("a.csv", SPEECH)

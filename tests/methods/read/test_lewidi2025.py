@@ -132,6 +132,14 @@ def test_numbers_in_the_metadata_and_decimals_in_the_soft_label(put):
     assert raw.notes == ["MP_annotators_meta.json: numbers there are Ann with the number in the answers"]
 
 
+def test_what_prolific_no_longer_knows_is_missing_and_places_are_not_kept(put):
+    path = put("MP_train.json", {"2": scale({"Ann0": "0", "Ann1": "1"}, ["0.0", "1.0"], {"post": "p", "reply": "r"})})
+    put("MP_annotators_meta.json", {"0": {"Age": "DATA_EXPIRED", "Country of residence": "Peru"}, "1": {"Age": "30", "Country of residence": "Chad"}})
+    raw = read("lewidi2025", path)
+    assert raw.workers.to_dicts() == [{"worker": "Ann0", "Age": None}, {"worker": "Ann1", "Age": "30"}]
+    assert raw.notes[-1] == "MP_annotators_meta.json: 1 value expired at Prolific, missing here"
+
+
 def test_a_scale_has_all_its_steps(put):
     raw = read(
         "lewidi2025",

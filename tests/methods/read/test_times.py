@@ -19,6 +19,7 @@ MOMENTS = [
     ("2024-01-02T03:04", "2024-01-02T03:04:00+00:00"),
     ("2024-01-02T03:04+01", "2024-01-02T03:04:00+01:00"),
     ("2024-01-02", "2024-01-02T00:00:00+00:00"),
+    ("2024/01/02 03:04", "2024-01-02T03:04:00+00:00"),
 ]
 
 
@@ -35,3 +36,11 @@ def test_the_order_is_that_of_the_answers_and_what_is_unreadable_is_missing(put)
     assert np.array_equal(times(data, "when"), [np.nan, 1704067200, np.nan, 1690294790], equal_nan=True)
     assert data.notes["seconds"].to_list() == [None, "fast", "-1", "7"]  # kept as they are
     assert times(mv.read(put("b.csv", "task,worker,label\n1,a,x\n")), "when") is None
+
+
+@pytest.mark.parametrize(("column", "name"), [("timestamp", "when"), ("created_at", "when"), ("submitted_at", "when"), ("lead_time", "seconds")])
+def test_other_usual_names(put, column, name):
+    data = mv.read(put("a.csv", f"task,worker,label,{column}\n1,a,x,12.5\n1,b,x,inf\n"))
+    assert np.array_equal(times(data, name), [12.5, np.nan], equal_nan=True)
+    score = mv.identify(data, "drift" if name == "when" else "speed")
+    assert "there is no column" not in score.note[0]
