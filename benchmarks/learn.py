@@ -137,7 +137,9 @@ def dataset(about: dict, found: Source, seed: int, folder: Path) -> mv.Dataset:
     """A folder as a user would have it, and what `read` makes of it."""
     kind, answers = about.get("crowd"), found.answers
     if kind:
-        task, worker, label = crowd(kind, found.truth, found.classes, tuple(about["answers_a_task"]), seed)
+        task, worker, label = crowd(
+            kind, found.truth, found.classes, tuple(about["answers_a_task"]), seed, about.get("workers", 30)
+        )
         names = np.array(found.ids)
         answers = pl.DataFrame({"task": names[task], "worker": worker.astype(str), "label": label.astype(str)})
     folder.mkdir(parents=True)

@@ -71,7 +71,7 @@ class Votes:
 
     def about(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Places of the answers about some items, and which of the items each is about."""
-        n = self.n[rows]
+        n = self.start[rows + 1] - self.start[rows]
         at = np.repeat(np.arange(len(rows)), n)
         first = np.repeat(self.start[rows] - np.concatenate([[0], n.cumsum()[:-1]]), n)
         return first + np.arange(len(at)), at

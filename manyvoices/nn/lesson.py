@@ -189,7 +189,7 @@ def cross_entropy(model: Crowd, batch: Batch) -> tuple[torch.Tensor, torch.Tenso
 
 def likelihood(said: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
     """Minus the weighted log-probabilities [n, K] at the labels, and the weight."""
-    missed = -said.gather(1, batch.label[:, None])[:, 0]
+    missed = F.nll_loss(said, batch.label, reduction="none")
     return (missed * batch.weight).sum(), batch.weight.sum()
 
 

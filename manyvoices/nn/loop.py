@@ -132,7 +132,8 @@ def one_epoch(step, train: Batches, optimizers, how: Training, heavy: bool, epoc
         torch._foreach_mul_(slopes, float(share))
         for optimizer in optimizers:
             optimizer.step()
-        model.zero_grad(set_to_none=True)
+        for p in parameters:
+            p.grad = None
         model.after_step()
         of = torch.zeros(())
     for p in parameters:

@@ -54,7 +54,7 @@ class CoNAL(Crowd):
 
     def said(self, seen, at, worker):
         share, p = self.share(seen, at, worker), seen.probs
-        own = (pick(p, at)[:, None] @ pick(self.own, worker))[:, 0]
+        own = (pick(p, at)[:, None] @ pick(self.own, worker)).squeeze(1)
         return (share * pick(p @ self.common, at) + (1 - share) * own).log_softmax(-1)
 
     def free(self):

@@ -58,7 +58,7 @@ class CrowdLayer(Crowd):
         return p.log_softmax(-1)
 
     def said(self, seen, at, worker):
-        return self.layer(pick(seen.probs, at)[:, None], worker)[:, 0]
+        return self.layer(pick(seen.probs, at)[:, None], worker).squeeze(1)
 
     def free(self):
         return self.weight if self.form == "matrix" else None
