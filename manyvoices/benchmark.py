@@ -38,7 +38,7 @@ BENCHMARKS = Path("benchmarks")
 
 
 def run(
-    suite: str, out: Path | None, only: str | None, limit: float, say: Callable[[str], None]
+    suite: str, out: Path | None, only: str | None, limit: float, say: Callable[[str], None], peer: str | None = None
 ) -> list[dict[str, Any]]:
     path = Path(suite) if suite.endswith(".toml") else BENCHMARKS / "suites" / f"{suite}.toml"
     if not path.is_file() and suite.endswith(".toml"):
@@ -52,7 +52,9 @@ def run(
     # a part of a suite does not take the place of the whole
     out = out or BENCHMARKS / "results" / f"{path.stem}{'' if only is None else '-only'}.jsonl"
     if script := script_of(path):
-        return by_script(script, path, out, only, limit, say)
+        return by_script(script, path, out, only, limit, say, peer)
+    if peer is not None:
+        raise BadCall(f"--peer: the suite {path} takes none; learn_peers does")
     cells = [cell for cell in cells_of(path) if only is None or only in cell["name"]]
     if not cells:
         raise BadCall(f"no cell of {path} has {only!r} in its name")
@@ -87,13 +89,12 @@ def script_of(path: Path) -> Path | None:
 
 
 def by_script(
-    script: Path, suite: Path, out: Path, only: str | None, limit: float, say: Callable[[str], None]
+    script: Path, suite: Path, out: Path, only: str | None, limit: float, say: Callable[[str], None], peer: str | None
 ) -> list[dict[str, Any]]:
     """On one core. What the script prints is told as it comes; its lines of results are read back."""
     command = [sys.executable, str(script), str(suite), "--out", str(out), "--limit", str(limit)]
-    with subprocess.Popen(
-        [*command, *(["--only", only] if only else [])], stdout=subprocess.PIPE, text=True
-    ) as running:
+    command += [*(["--only", only] if only else []), *(["--peer", peer] if peer else [])]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         for line in running.stdout:
             say(line.rstrip())

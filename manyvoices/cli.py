@@ -581,16 +581,18 @@ def models(action, name, wheel, **common):
 @click.option("-o", "--out", help="JSON lines to write. [benchmarks/results/SUITE.jsonl]")
 @click.option("--only", help="Run only cells whose name holds this text; they go to SUITE-only.jsonl.")
 @click.option("--limit", type=click.FloatRange(min=1), default=900.0, help="Seconds a cell may take. [900]")
-def bench(suite, out, only, limit, **common):
+@click.option("--peer", metavar="FILE", help="Another package's code to measure too, for suites that take some.")
+def bench(suite, out, only, limit, peer, **common):
     """Run a suite of measurements: a name in benchmarks/suites/, or a TOML file.
 
     \b
     manyvoices bench aggregate
     manyvoices bench limit
+    manyvoices bench learn_peers --peer theirs.py
     """
     from .benchmark import run
 
-    rows = run(suite, None if out is None else Path(out), only, limit, say(common))
+    rows = run(suite, None if out is None else Path(out), only, limit, say(common), peer)
     finish("bench", rows, common=common, plain=lambda: None)
 
 

@@ -6,11 +6,14 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from . import devices, targets
+
+SOME = 64  # columns
 
 
 class Standard(nn.Module):
@@ -24,12 +27,15 @@ class Standard(nn.Module):
         self.register_buffer("mean", torch.zeros(width))
         self.register_buffer("scale", torch.ones(width))
 
-    def learn(self, x: torch.Tensor) -> None:
-        there = x.isfinite().sum(dim=0).clamp_min(1)
-        mean = x.nansum(dim=0) / there
-        spread = ((x - mean).square().nansum(dim=0) / there).sqrt()
-        self.mean.copy_(mean)
-        self.scale.copy_(torch.where(spread > 1e-6, 1 / spread.clamp_min(1e-6), torch.zeros_like(spread)))
+    def learn(self, values: np.ndarray, rows: np.ndarray) -> None:
+        """From some rows of [items, D], a few columns at a time: copies of them all would be most of what training needs."""
+        for a in range(0, values.shape[1], SOME):
+            x = torch.from_numpy(np.array(values[rows, a : a + SOME], np.float32))
+            there = x.isfinite().sum(dim=0).clamp_min(1)
+            mean = x.nansum(dim=0) / there
+            spread = ((x - mean).square().nansum(dim=0) / there).sqrt()
+            self.mean[a : a + SOME] = mean
+            self.scale[a : a + SOME] = torch.where(spread > 1e-6, 1 / spread.clamp_min(1e-6), torch.zeros_like(spread))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return ((x.float() - self.mean) * self.scale).nan_to_num(0.0)  # a missing number counts as the mean

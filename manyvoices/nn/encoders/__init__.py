@@ -100,7 +100,7 @@ def encoded(content: Content, how: Training, rows: np.ndarray | None = None) -> 
     body = Standard(tokens.width)
     if rows is not None:
         some = rows if len(rows) <= 20_000 else rows[:: len(rows) // 20_000 + 1]
-        body.learn(torch.from_numpy(np.array(tokens.values[some, 0], np.float32)))
+        body.learn(tokens.values[:, 0], some)
     about |= {"trained": False, "width": tokens.width, "precision": how.precision}
     return Encoded(Pooled(tokens), body, tokens.width, about)
 
