@@ -333,7 +333,7 @@ def table(rows: list[dict]) -> str:
     known = ", ".join(f"{name} {version}" for name, version in first["versions"].items())
     commits = ", ".join(dict.fromkeys(row["commit"] for row in rows))
     parts = [
-        f"{first['when']}, {first['machine']}, {known}, commit {commits}; both sides of a cell in one run, in turns. Accuracy on test "
+        f"{first['when']}, {first['machine']}, {known}, commit {commits}; both sides of a cell in turns. Accuracy on test "
         f"items, mean over up to {many} seeds; the difference is ours minus theirs, paired, with its 95 % interval (the wider "
         "of that over seeds and that over items). An epoch is training and the held-out score, the best of all: of one core, "
         "or of the clock where two threads are named. Memory is what a fit needs on top, files that are mapped not counted.\n",
