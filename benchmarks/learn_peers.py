@@ -55,7 +55,7 @@ import numpy as np
 import polars as pl
 
 import manyvoices as mv
-from manyvoices.benchmark import commit, machine
+from manyvoices.benchmark import commit, machine, short, times
 from manyvoices.core.content import content_of
 from manyvoices.kernels import em
 
@@ -351,16 +351,16 @@ def table(rows: list[dict]) -> str:
 
 def line(cell: str, method: str, who: str, mine: list[dict], other: list[dict]) -> str:
     failed = sorted({row["error"] for row in [*mine, *other] if "error" in row})
-    right = both([mean(part, "accuracy") for part in (mine, other)], "{:.3f}")
+    right = both([mean(part, "accuracy") for part in (mine, other)], "{:.3f}".format)
     found = learn.difference(mine, other, "accuracy") if mean(other, "accuracy") is not None else None
     gap = ""
     if found is not None:
         middle, half = found
         gap = f"{middle:+.3f} [{middle - half:+.3f}, {middle + half:+.3f}]"
-    times = [min((row["epoch"] for row in part if "epoch" in row), default=None) for part in (mine, other)]
-    faster = f"{times[1] / times[0]:.2g}" if None not in times else ""
-    memory = both([mean(part, "memory_mb") for part in (mine, other)], "{:.0f}")
-    taken = both([None if x is None else 1000 * x for x in times], "{:,.3g}")
+    best = [min((1000 * row["epoch"] for row in part if "epoch" in row), default=None) for part in (mine, other)]
+    faster = times(best[1] / best[0]) if None not in best else ""
+    memory = both([mean(part, "memory_mb") for part in (mine, other)], "{:.0f}".format)
+    taken = both(best, short)
     return f"| {cell} | {method} | {who or '-'} | {right} | {gap} | {taken} | {faster} | {'; '.join([memory, *failed])} |\n"
 
 
@@ -369,8 +369,8 @@ def mean(rows: list[dict], name: str) -> float | None:
     return float(np.mean(values)) if values else None
 
 
-def both(pair: list[float | None], how: str) -> str:
-    return " / ".join(how.format(x) for x in pair if x is not None)
+def both(pair: list[float | None], how: Callable[[float], str]) -> str:
+    return " / ".join(how(x) for x in pair if x is not None)
 
 
 def main() -> None:
