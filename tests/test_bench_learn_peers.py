@@ -36,11 +36,13 @@ CELL = {"name": "small", "of": "digits", "crowd": "spammers", "workers": 7, "ans
 def bench(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     monkeypatch.setenv("MANYVOICES_HOME", str(tmp_path / "home"))
-    threads = torch.get_num_threads()
+    theirs, threads = sys.modules.pop("learn", None), torch.get_num_threads()       # a folder of tests is called so too
     yield importlib.import_module("learn_peers")
     torch.set_num_threads(threads)
     for name in [n for n in sys.modules if n in ("learn", "learn_peers") or n.startswith("peer_")]:
         del sys.modules[name]
+    if theirs is not None:
+        sys.modules["learn"] = theirs
 
 
 @pytest.fixture
