@@ -17,9 +17,9 @@ from pathlib import Path
 from manyvoices.core import registry
 
 HERE = Path(__file__).resolve().parent
-SPEED = Path(__file__).parent.parent / "benchmarks" / "results" / "aggregate.md"
-MEASURED = HERE.parent / "benchmarks" / "results" / "which_method.json"
-STUDY = HERE.parent / "benchmarks" / "results" / "compare.json"
+RESULTS = HERE.parent / "benchmarks" / "results"
+SPEED, LEARNT, BESIDE = (RESULTS / f"{name}.md" for name in ("aggregate", "learn", "learn_peers"))
+MEASURED, STUDY = RESULTS / "which_method.json", RESULTS / "compare.json"
 JOBS = {
     "aggregate": "One label a task from everybody's answers: `manyvoices aggregate DATA -s METHOD`.",
     "read": "Formats that are read: `--from FORMAT` forces one, otherwise the content decides.",
@@ -65,6 +65,8 @@ def pages() -> dict[Path, str]:
         gain=gain_table(study),
         candidates=candidates_table(study),
     )
+    learning = HERE / "learning.md"
+    found[learning] = filled(learning, learn=LEARNT.read_text(encoding="utf-8"), peers=BESIDE.read_text(encoding="utf-8"))
     readme = HERE.parent / "README.md"
     found[readme] = filled(readme, accuracy=real_table(measured), results=SPEED.read_text(encoding="utf-8"))
     return found

@@ -125,7 +125,7 @@ def one_epoch(step, train: Batches, optimizers, how: Training, heavy: bool, epoc
             continue
         slopes = [slope_of(p) for p in parameters if p.grad is not None]
         share = world / of.clamp_min(1e-12)
-        size = share * nn.utils.get_total_norm(slopes)
+        size = share * torch.linalg.vector_norm(torch.stack(torch._foreach_norm(slopes)))
         usable(size, "gradient", how, epoch, number, steps)
         if how.clip:
             share = share * (how.clip / size.clamp_min(how.clip))
@@ -188,7 +188,8 @@ def held_out(model: nn.Module, score: Loss, dev: Batches, how: Training, heavy: 
 
 def optimizers_of(model: nn.Module, how: Training) -> list[torch.optim.Optimizer]:
     """Groups: the encoder by layers, the head, and the workers' parameters, which have no decay. Tables of which a step
-    needs a few rows have an Adam of their own that leaves the others alone."""
+    needs a few rows have an Adam of their own that leaves the others alone. Fused: of a small net a step is mostly the
+    starting of small operations."""
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
     tables = [module.weight for module in model.modules() if isinstance(module, nn.Embedding) and module.sparse]
     few = [torch.optim.SparseAdam([{"params": [p], "full": how.lr}], lr=how.lr) for p in tables]
@@ -207,11 +208,11 @@ def optimizers_of(model: nn.Module, how: Training) -> list[torch.optim.Optimizer
         case "sgd":
             return [torch.optim.SGD(sets, momentum=how.momentum), *few]
         case "adam":
-            return [torch.optim.Adam(sets), *few]
+            return [torch.optim.Adam(sets, fused=True), *few]
         case "radam":
             return [torch.optim.RAdam(sets), *few]
         case _:
-            return [torch.optim.AdamW(sets), *few]
+            return [torch.optim.AdamW(sets, fused=True), *few]
 
 
 def rates(how: Training) -> Callable[[int], float]:
