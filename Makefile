@@ -34,7 +34,7 @@ test-core: .venv-core/deps
 	@echo "== core tests, on the wheel alone"
 	@cd build/away && ../../.venv-core/bin/python -c "import manyvoices, sys; print(manyvoices.__file__); sys.exit('.venv-core' not in manyvoices.__file__)"
 	@cd build/away && ../../.venv-core/bin/manyvoices --help > /dev/null
-	@cd build/away && PATH="$(CURDIR)/.venv-core/bin:$$PATH" ../../.venv-core/bin/pytest -p no:cacheprovider -m "not extras"
+	@cd build/away && PATH="$(CURDIR)/.venv-core/bin:$$PATH" ../../.venv-core/bin/pytest -n $(WORKERS) -p no:cacheprovider -m "not extras"
 
 test-all: .venv/full
 	@$(MAKE) --no-print-directory check
@@ -78,7 +78,7 @@ clean:
 	@touch .venv/core $@
 
 .venv-core/deps: pyproject.toml constraints.txt
-	@echo "== installing pytest and hypothesis into .venv-core"
+	@echo "== installing pytest into .venv-core"
 	@$(PYTHON) -m venv --clear .venv-core
-	@.venv-core/bin/python $(INSTALL) pytest hypothesis
+	@.venv-core/bin/python $(INSTALL) pytest pytest-xdist hypothesis
 	@touch $@
