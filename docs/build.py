@@ -66,7 +66,9 @@ def pages() -> dict[Path, str]:
         candidates=candidates_table(study),
     )
     learning = HERE / "learning.md"
-    found[learning] = filled(learning, learn=LEARNT.read_text(encoding="utf-8"), peers=BESIDE.read_text(encoding="utf-8"))
+    found[learning] = filled(
+        learning, learn=LEARNT.read_text(encoding="utf-8"), peers=BESIDE.read_text(encoding="utf-8")
+    )
     readme = HERE.parent / "README.md"
     found[readme] = filled(readme, accuracy=real_table(measured), results=SPEED.read_text(encoding="utf-8"))
     return found
