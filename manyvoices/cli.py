@@ -409,7 +409,7 @@ def train(data, strategy, labels, out, resume, format, on, **options):
     manyvoices train data/ --labels labels.csv -o model/
     manyvoices train data/ --labels truth --encoder minilm --epochs 30 -o model/
     """
-    trained("train", data, out, resume, format, options, labels)
+    trained("train", data, out, resume, format, on, options, labels)
 
 
 @main.verb("learn", reads=True)
@@ -425,7 +425,7 @@ def learn(data, strategy, out, resume, format, on, **options):
     manyvoices learn data/ -s crowdlayer -o model/
     manyvoices learn data/ -s conal --scale 1e-4 --encoder minilm -o model/
     """
-    trained("learn", data, out, resume, format, options, None)
+    trained("learn", data, out, resume, format, on, options, None)
 
 
 @main.verb(reads=True)
@@ -596,8 +596,9 @@ def bench(suite, out, only, limit, peer, **common):
     finish("bench", rows, common=common, plain=lambda: None)
 
 
-def trained(job, data, out, resume, format, options, labels) -> None:
+def trained(job, data, out, resume, format, on, options, labels) -> None:
     """Train a model into a folder, with its record, and say how it went."""
+    from . import api
     from .core.files import spare
     from .learning import trained_folder
     from .runs import fingerprints, write_manifest
@@ -606,6 +607,8 @@ def trained(job, data, out, resume, format, options, labels) -> None:
     [(method, bracketed), *more] = click.get_current_context().meta["asked"]
     if more:
         raise BadCall(f"{job} makes one model at a time")
+    if on is not None and api.engine(on)[0] != "threads":
+        raise BadCall(f"--on {on}: {job} reads the answers into memory; leave --on out")
     spare(Path(out), [data])
     record = recorded(options | {"from": format, "labels": labels})
     given, others = of_method(options, method)

@@ -73,6 +73,7 @@ def aggregate_all(
         given = {name: getattr(call, name) for name in ("ties", "seed") if name in own} | bracketed
         given |= {name: value for name, value in options.items() if name in own}
         sides, left = side_inputs_for(method, call, before, len(asked) > 1)
+        left += of_classes_only(data.answers.scale, call)
         began = time.time()
         found = api.aggregate(data, method.name, on=call.on, **sides, **given)
         table = found.table(
@@ -121,6 +122,13 @@ def side_inputs_for(
         return given, []
     left = [f"{method.name} takes no {name}: left out" for name in given if name not in method.data]
     return {name: value for name, value in given.items() if name in method.data}, left
+
+
+def of_classes_only(scale: str, call: Call) -> list[str]:
+    """Options that numbers have no use for, where some are given."""
+    given = {"--soft": call.soft, "--min-prob": call.min_prob is not None, "--ties": call.ties != "lowest"}
+    named = [name for name, there in given.items() if there and scale == "interval"]
+    return [f"{', '.join(named)}: for classes, and these labels are numbers; left out"] if named else []
 
 
 def slugs(names: Iterable[str]) -> dict[str, str]:

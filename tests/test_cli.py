@@ -983,6 +983,15 @@ def test_json_holds_no_nan(cli):
     assert done.code == 0 and "NaN" not in done.out and "Infinity" not in done.out
 
 
+def test_options_of_classes_beside_numbers(cli):
+    write("r.csv", "task,worker,label\n1,a,1.5\n1,b,2\n2,a,4\n2,b,4.5\n")
+    done = cli("aggregate", "r.csv", "--scale", "interval", "-s", "mean", "--soft", "--min-prob", 0.9)
+    assert done.code == 0 and "--soft, --min-prob: for classes, and these labels are numbers; left out" in done.err
+    assert "left out" not in cli("aggregate", "r.csv", "--scale", "interval", "-s", "mean").err
+    done = cli("aggregate", "r.csv", "--scale", "interval", "-s", "ordinal", "--unit", 1e300)
+    assert done.code == 2 and "unit is 1e+300" in done.err
+
+
 def test_json_names_the_seed_of_a_simulation_made_by_default(cli):
     assert cli("simulate", "s/", "-s", "hammer_spammer", "--json").json["seed"] == 0
 

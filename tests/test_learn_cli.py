@@ -676,3 +676,14 @@ def test_without_torch(made, tmp_path, args, code, said):
     done = subprocess.run([sys.executable, "-c", BLOCKED, *(places.get(a, a) for a in args)], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == code and said in done.stdout + done.stderr and "unexpected" not in done.stderr
     assert not (tmp_path / "x").exists()
+
+
+def test_features_beyond_single_precision_are_left_out_and_told(cli, tmp_path):
+    data = features(tmp_path / "data")
+    x = np.load(data / "features.npy").astype(float)
+    x[3] = 1e30
+    np.save(data / "features.npy", x)
+    done = cli("learn", data, *SMALL, "-o", tmp_path / "model")
+    assert done.code == 0 and "has features that are no numbers, or beyond 1e15" in done.err
+    done = cli("learn", data, *SMALL, "--on", "disk", "-o", tmp_path / "other")
+    assert done.code == 2 and "leave --on out" in done.err

@@ -218,18 +218,22 @@ def of_arrays(items: Items) -> Content:
     if not np.array_equal(order, np.arange(len(order))):
         values = values[order]
     found = Content(kind, ids, values)
-    return (
-        found if kind == "image" else found.without(dict.fromkeys(unusable(values), "has features that are no numbers"))
-    )
+    if kind == "image":
+        return found
+    return found.without(dict.fromkeys(unusable(values), "has features that are no numbers, or beyond 1e15"))
+
+
+LARGEST = 1e15  # beyond it the variance of a column has no place in single precision
 
 
 def unusable(values: np.ndarray) -> list[int]:
-    """Rows of features [n, d] or [n, l, d] that hold NaN or infinity, but for rows of a sequence that are all NaN."""
+    """Rows of features [n, d] or [n, l, d] that hold NaN or infinity, or what single precision cannot square; but for rows
+    of a sequence that are all NaN."""
     found: list[int] = []
     step = max(1, (1 << 24) // max(1, values[:1].nbytes))
     for a in range(0, len(values), step):
         block = np.asarray(values[a : a + step])
-        wrong = ~np.isfinite(block).all(axis=-1)
+        wrong = ~(np.abs(block) <= LARGEST).all(axis=-1)
         if block.ndim == 3:
             padding = np.isnan(block).all(axis=-1)
             wrong = (wrong & ~padding).any(axis=1) | padding.all(axis=1)

@@ -9,6 +9,7 @@ import numpy as np
 from ...core.answers import Answers, Shard
 from ...core.channels import Line
 from ...core.consensus import Consensus
+from ...core.errors import BadCall
 from ...core.fold import by_task, by_worker, whole
 from ...core.scores import Scores
 from ...kernels import numbers
@@ -147,6 +148,8 @@ def fit(answers: Answers, tol: float, iterations: int, free_scale: str, unit: fl
     if unit is None:
         unit = np.sqrt(spread) if spread > 0 else 1.0
     positive(unit=unit)
+    if not 1e-100 < unit < 1e100:
+        raise BadCall(f"unit is {unit}: give a number about as large as the labels' spread")
     workers = len(answers.workers)
     enough = answers.n >= 20 * max(int((answers.per_worker() > 0).sum()), 1)
     # far from 0 a scale and a bias of the usual size cannot both be: all scales would be 1
