@@ -125,9 +125,9 @@ def free_tables(smoothing: float) -> Callable:
     """The M step of Dawid-Skene: every cell of every table free."""
 
     def update(sums: Counts, _) -> Tables:
-        found = normalise(sums.counts + smoothing)
-        penalty = smoothing * float(log(found).sum()) if smoothing else 0.0
-        return Tables(log(found), log(normalise(sums.prior)), penalty)
+        logs = log(normalise(sums.counts + smoothing))
+        penalty = smoothing * float(logs.sum()) if smoothing else 0.0
+        return Tables(logs, log(normalise(sums.prior)), penalty)
 
     return update
 

@@ -1,7 +1,5 @@
 """What every aggregation method keeps to: runs for each file of the folder, with small side inputs for those that need some."""
 
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 
 import crowds
@@ -10,11 +8,12 @@ import pytest
 from crowds import CLASSES, NAMES, VARIANTS, crowd, fit, found_in, near, options_of, run, same_bits, sides, steps
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from places import ENGINES, close  # noqa: F401 (a fixture)
 
 from manyvoices import api
 from manyvoices.core import answers as core
 from manyvoices.core import registry
-from manyvoices.core.answers import Answers, Here
+from manyvoices.core.answers import Answers
 from manyvoices.core.consensus import Consensus
 from manyvoices.core.errors import BadCall, BadInput
 from manyvoices.core.labels import choose, worker_table
@@ -243,33 +242,6 @@ def test_traces(name, scale):
 
 
 # ------------------------------------------------------------------------------------------------------------- engines
-
-class Apart(Here):
-    """Shards worked on in two other processes: proves that steps, parameters, shards and sums can travel."""
-
-    pool = None
-
-    def map(self, work):
-        if Apart.pool is None:
-            Apart.pool = ProcessPoolExecutor(2, multiprocessing.get_context("spawn"))
-        return Apart.pool.map(work, self.shards)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def close():
-    yield
-    if Apart.pool is not None:
-        Apart.pool.shutdown()
-        Apart.pool = None
-
-
-ENGINES = {
-    "threads1": lambda answers: api.place(answers, "threads:1"),
-    "threads4": lambda answers: api.place(answers, "threads:4"),
-    "disk": lambda answers: api.place(answers, "disk"),
-    "processes": lambda answers: replace(answers, store=Apart(answers.store.shards)),
-}
-
 
 @pytest.fixture
 def small_shards(monkeypatch):

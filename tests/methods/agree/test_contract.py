@@ -2,8 +2,6 @@
 
 import ast
 import inspect
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -11,14 +9,14 @@ import pytest
 from crowds import another, crowd
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from places import ENGINES, close  # noqa: F401 (a fixture)
 
-from manyvoices import agreement, api
+from manyvoices import agreement
 from manyvoices.core import answers as core
 from manyvoices.core import registry
-from manyvoices.core.answers import Answers, Here
+from manyvoices.core.answers import Answers
 from manyvoices.core.errors import BadCall, Unknown
 from manyvoices.core.names import Names
-from manyvoices.engines.disk import stored
 from manyvoices.kernels import resample
 from manyvoices.methods.agree import _pairs
 
@@ -180,33 +178,6 @@ def test_names(name, scale, what):
 
 
 # ------------------------------------------------------------------------------------------------------------- engines
-
-class Apart(Here):
-    """Shards worked on in two other processes: proves that steps, parameters, shards and sums can travel."""
-
-    pool = None
-
-    def map(self, work):
-        if Apart.pool is None:
-            Apart.pool = ProcessPoolExecutor(2, multiprocessing.get_context("spawn"))
-        return Apart.pool.map(work, self.shards)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def close():
-    yield
-    if Apart.pool is not None:
-        Apart.pool.shutdown()
-        Apart.pool = None
-
-
-ENGINES = {
-    "threads1": lambda answers: api.place(answers, "threads:1"),
-    "threads4": lambda answers: api.place(answers, "threads:4"),
-    "disk": stored,
-    "processes": lambda answers: replace(answers, store=Apart(answers.store.shards)),
-}
-
 
 @each()
 @pytest.mark.parametrize("engine", ENGINES)
