@@ -35,6 +35,7 @@ from .core.files import put_text
 
 SIZES = ("answers", "workers", "classes", "per_task")
 BENCHMARKS = Path("benchmarks")
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def run(
@@ -94,7 +95,9 @@ def by_script(
     """On one core. What the script prints is told as it comes; its lines of results are read back."""
     command = [sys.executable, str(script), str(suite), "--out", str(out), "--limit", str(limit)]
     command += [*(["--only", only] if only else []), *(["--peer", peer] if peer else [])]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=dict.fromkeys(THREADS, "1") | os.environ
+    ) as running:
         assert running.stdout is not None
         for line in running.stdout:
             say(line.rstrip())
