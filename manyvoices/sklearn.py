@@ -99,14 +99,20 @@ class OnAnswers(ClassifierMixin, BaseEstimator):
     """What classifiers share: y with or without annotators."""
 
     missing: Any
+    sparse = False  # whether X may be a sparse matrix
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.sparse
+        return tags
 
     def given(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """X, y, and which answers of y there are; None where y is plain."""
         if plain(y):
-            X, y = validate_data(self, X, y)
+            X, y = validate_data(self, X, y, accept_sparse="csr" if self.sparse else False)
             check_classification_targets(y)
             return X, y, None
-        X = validate_data(self, X)
+        X = validate_data(self, X, accept_sparse="csr" if self.sparse else False)
         check_consistent_length(X, y)
         return X, *table(y, self.missing)
 
@@ -123,7 +129,10 @@ class OnAnswers(ClassifierMixin, BaseEstimator):
 
 
 class AggregatedClassifier(MetaEstimatorMixin, OnAnswers):
-    """Aggregate first, then fit: `estimator` (LogisticRegression if None) learns the labels of the items with answers."""
+    """Aggregate first, then fit: `estimator` (LogisticRegression if None) learns the labels of the items with answers. X may
+    be sparse, as a TfidfVectorizer makes it of texts."""
+
+    sparse = True
 
     def __init__(self, estimator: Any = None, *, method: str = "bcc", missing: Any = -1):
         self.estimator, self.method, self.missing = estimator, method, missing
@@ -143,7 +152,7 @@ class AggregatedClassifier(MetaEstimatorMixin, OnAnswers):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return self.estimator_.predict_proba(validate_data(self, X, reset=False))
+        return self.estimator_.predict_proba(validate_data(self, X, accept_sparse="csr", reset=False))
 
 
 class CrowdClassifier(OnAnswers):

@@ -134,6 +134,20 @@ def test_aggregator():
     assert table.set_params(method="mv", options=None).fit(frame).labels_.tolist() == mv.aggregate(frame, "mv").labels()
 
 
+def test_texts_in_a_pipeline():
+    """TfidfVectorizer gives sparse rows: the classifier takes them, and says the same of them as of dense ones."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    _, truth, y = crowd()
+    texts = [f"it is {label} number {i % 7}" for i, label in enumerate(truth)]
+    model = make_pipeline(TfidfVectorizer(), AggregatedClassifier(method="ds"))
+    said = model.fit(texts, y).predict_proba(texts)
+    assert (model.predict(texts) == truth).mean() > .9 and model.score(texts, y) > .5
+    rows = TfidfVectorizer().fit_transform(texts)
+    assert np.allclose(AggregatedClassifier(method="ds").fit(rows.toarray(), y).predict_proba(rows.toarray()), said)
+    assert cross_val_score(make_pipeline(TfidfVectorizer(), AggregatedClassifier(missing="")), texts, np.where(y == None, "", y), cv=3).min() > .5  # noqa: E711
+
+
 def test_without_scikit_learn(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
     monkeypatch.delitem(sys.modules, "manyvoices.sklearn")
