@@ -14,6 +14,7 @@ _PUBLIC = {
     "inspect": "api",
     "learn": "api",
     "load": "api",
+    "predict": "api",
     "read": "api",
     "report": "api",
     "simulate": "api",

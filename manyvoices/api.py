@@ -13,9 +13,12 @@ from .core.answers import Answers
 from .core.consensus import Consensus
 from .core.dataset import Dataset
 from .core.errors import BadCall, BadInput
+from .core.items import Items
 from .core.scores import Scores
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from .nn.model import Learned
 
 
@@ -187,17 +190,42 @@ def train(
     items: Any, labels: Any, method: str | Callable = "classifier", *, answers: Answers | None = None, **options: Any
 ) -> Learned:
     """A model from items and one label each, hard or soft: a Consensus, a label table, or a mapping. The answers to the dev
-    items, where they are given, choose among the weights."""
+    items, where they are given, choose among the weights. Instead of Items a Dataset or a path will do, with its answers."""
     from .learning import taught
 
+    items, answers = items_and_answers(items, answers)
     return taught("train", items, method, options, labels=labels, answers=answers)
 
 
-def learn(items: Any, answers: Answers, method: str | Callable = "crowdlayer", **options: Any) -> Learned:
-    """A model from items and everybody's answers; many also know what each worker would say."""
+def learn(items: Any, answers: Any = None, method: str | Callable = "crowdlayer", **options: Any) -> Learned:
+    """A model from items and everybody's answers; many also know what each worker would say. Instead of Items a Dataset or
+    a path will do, whose answers are those learnt from where no others are given: `learn("data/", method="conal")`."""
     from .learning import taught
 
+    items, answers = items_and_answers(items, answers)
     return taught("learn", items, method, options, answers=answers)
+
+
+def predict(
+    model: Any, source: Any, *, workers: str | Iterable[str] | None = None, unseen: str = "error"
+) -> pl.DataFrame:
+    """What a model (or its folder) says about items: a Dataset, Items, a path, or a frame with the columns task and text, or
+    whatever the model has learnt from. `workers` is "all", names, or "pairs", those who answered: then what they would say."""
+    from .inputs import format_of_items, items_of_frame
+    from .learning import predictions
+
+    model = load(model) if isinstance(model, (str, Path)) else model
+    if isinstance(source, Items):
+        source = Dataset(None, source, None, None, "items", {}, [], {})
+    elif isinstance(source, (str, Path)):
+        source = read(source, format_of_items(Path(source)))
+    elif not isinstance(source, Dataset):
+        from .core.coding import Rules, coded
+
+        table = items_of_frame(source)
+        source = read(source) if table is None else coded(table, Rules())
+    named = workers if workers is None or isinstance(workers, str) else ",".join(workers)
+    return predictions(model, source, named, unseen)
 
 
 def load(path: str | Path) -> Learned:
@@ -208,6 +236,18 @@ def load(path: str | Path) -> Learned:
         raise registry.missing("a trained model", error) from error
 
     return Learned.load(path)
+
+
+def items_and_answers(items: Any, answers: Any) -> tuple[Items | None, Answers | None]:
+    """What to learn from, out of whatever was handed over."""
+    if items is not None and not isinstance(items, Items):
+        data = items if isinstance(items, Dataset) else read(items)
+        items, answers = data.items, data.answers if answers is None else answers
+    if isinstance(answers, Dataset):
+        answers = answers.answers
+    if answers is not None and not isinstance(answers, Answers):
+        raise BadCall(f"answers is {answers!r:.60}: expected Answers or a Dataset; a method is named with method=")
+    return items, answers
 
 
 def ready(source: Any, on: str | None) -> Dataset | Answers:

@@ -447,10 +447,12 @@ def learn(data, strategy, out, resume, format, on, **options):
 )
 @reading
 def predict(model, data, out, workers, unseen, format, on, **options):
-    """What the MODEL that `train` or `learn` wrote says about the items of DATA.
+    """What the MODEL that `train` or `learn` wrote says about the items of DATA: a data set, or a table of items alone with
+    the columns task and text, or whatever the model has learnt from.
 
     \b
     manyvoices predict model/ data/ -o predictions.csv
+    manyvoices predict model/ new_texts.csv -o predictions.csv
     manyvoices predict model/ data/ --workers -o predictions.csv
     """
     from . import api, scoring
@@ -459,7 +461,7 @@ def predict(model, data, out, workers, unseen, format, on, **options):
     common, options = parted(options)
     place = scoring.place_for(out)
     record = recorded(options | {"from": format, "workers": workers, "unseen": unseen})
-    dataset = loaded(data, format, None, options)
+    dataset = loaded(data, format, None, options, items=True)
     with heard() as remarks:
         table = predictions(api.load(model), dataset, workers, unseen)
     tell(common, dataset)

@@ -82,6 +82,32 @@ def recognised(path: Path, given: Mapping[str, Any]) -> str:
     return best[0]
 
 
+def format_of_items(path: Path) -> str | None:
+    """The format of a file of items and no answers, which only `predict` takes; None leaves it to the readers."""
+    if not path.is_file() or any(
+        registry.module("read", name).recognise(path) > 0.1 for name in registry.names("read")
+    ):
+        return None  # hf is a little sure of every table
+    if registry.module("read", "native").of_items(path):
+        return "native"
+    with path.open(encoding="utf-8", errors="replace") as file:
+        first = file.readline(200).strip("\ufeff\r\n")
+    if first.lower().strip('"') in ("text", "image", "audio"):  # the commonest table that lacks an id
+        raise BadInput(f"only one column, {first!r}", file=path, line=1, expected=f"an id too: columns task,{first}")
+    return None
+
+
+def items_of_frame(source: Any) -> Raw | None:
+    """A data frame of items and no answers, likewise."""
+    from .methods.read._columns import find
+
+    table = texts(source)
+    task = find(table.columns, "task")
+    if task is None or find(table.columns, "worker") is not None:
+        return None
+    return Raw("frame", items=table.rename({task: "task"}))
+
+
 def questions(path: Path, format: str | None, options: dict[str, Any]) -> list[str]:
     """The questions of an export that asks several, for --question all."""
     from inspect import signature

@@ -31,11 +31,17 @@ log = logging.getLogger("manyvoices")
 # methods --------------------------------------------------------------------------------------------------------------
 
 
-def named(job: str, methods: str | Callable | Asked) -> Asked:
-    """Methods with their bracketed options, from a text, a function, or what the command line has parsed already."""
+def named(job: str, methods: str | Callable | Iterable[str | tuple[registry.Method, dict[str, Any]]]) -> Asked:
+    """Methods with their bracketed options, from a text or several, a function, or what the command line has parsed already."""
     if callable(methods):
         return [(registry.about(job, methods.__name__), {})]
-    return registry.parse(job, methods) if isinstance(methods, str) else list(methods)
+    if isinstance(methods, str):
+        return registry.parse(job, methods)
+    texts, parsed = (
+        [one for one in methods if isinstance(one, str)],
+        [one for one in methods if not isinstance(one, str)],
+    )
+    return registry.parse(job, ",".join(texts)) if texts else parsed
 
 
 def settled(asked: Asked, options: Mapping[str, Any]) -> Asked:

@@ -294,12 +294,14 @@ def heard() -> Iterator[list[str]]:
         log.setLevel(before)
 
 
-def loaded(data: str, format: str | None, on: str | None, options: dict[str, Any]):
-    """DATA with the reading options as the command line spells them."""
+def loaded(data: str, format: str | None, on: str | None, options: dict[str, Any], *, items: bool = False):
+    """DATA with the reading options as the command line spells them; with `items` a table of items will do."""
     from . import api
-    from .inputs import from_stdin
+    from .inputs import format_of_items, from_stdin
 
     source = from_stdin(sys.stdin.buffer.read()) if data == "-" else Path(data) if data else data
+    if items and format is None and isinstance(source, Path):
+        format = format_of_items(source)
     if options.get("classes") is not None:
         options["classes"] = [part.strip() for part in options["classes"].split(",") if part.strip()]
         if not options["classes"]:

@@ -61,7 +61,7 @@ def without_setup(script: str) -> str:
     return "\n".join(line for line in script.splitlines() if (line.split() or [""])[0] not in SETUP)
 
 
-NEED_TORCH = ("learning",)
+NEED_TORCH = ("learning", "python")                          # and scikit-learn
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, marks=[pytest.mark.extras] if page.stem in NEED_TORCH else [], id=page.stem) for page in PAGES])

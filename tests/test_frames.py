@@ -47,3 +47,13 @@ def test_a_missing_number_does_not_turn_ids_into_decimals():
 def test_what_is_no_frame_is_refused():
     with pytest.raises(BadCall, match="cannot read a dict"):
         mv.read({"task": ["a"]})
+
+
+def test_what_a_notebook_shows():
+    """A data set on one line, scores as their table."""
+    data = mv.read(pl.DataFrame(ROWS))
+    assert repr(data) == "<Dataset (frame): 3 answers of 2 workers about 2 tasks, 2 classes>"
+    assert repr(mv.read(pl.DataFrame({"task": ["1"], "label": ["x"]}))) == "<Dataset (frame): 1 answer about 1 task, 1 class>"
+    scores = mv.agree(data, ["percent", "alpha"], bootstrap=0)
+    assert str(scores) == str(scores.to_polars()) and scores.score[0] == "percent" and "alpha" in scores.score
+    assert mv.identify(data, ("entropy", "twothird")).to_polars().equals(mv.identify(data, "entropy,twothird").to_polars())

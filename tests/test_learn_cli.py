@@ -687,3 +687,51 @@ def test_features_beyond_single_precision_are_left_out_and_told(cli, tmp_path):
     assert done.code == 0 and "has features that are no numbers, or beyond 1e15" in done.err
     done = cli("learn", data, *SMALL, "--on", "disk", "-o", tmp_path / "other")
     assert done.code == 2 and "leave --on out" in done.err
+
+
+def test_new_texts_are_a_table_of_items(cli, tmp_path):
+    """What a model is for: a file with ids and texts, and nobody's answers; on the command line, through a pipe's file, from Python."""
+    import polars as pl
+
+    import manyvoices as mv
+
+    words = ("good fine great", "bad poor awful")
+    table(crowd(tmp_path / "d") / "items.csv", "task,text", [(i, words[t]) for i, t in zip(IDS, TRUTH, strict=True)])
+    assert cli("learn", "d", "-s", "crowdlayer", "--encoder", "tfidf", "-o", "m", *SMALL).code == 0
+    (tmp_path / "new.csv").write_text("id,text,source\nn1,great good,web\nn2,awful bad,web\n")
+    done = cli("predict", "m", "new.csv")
+    assert done.code == 0, done.err
+    assert [(r["task"], r["split"]) for r in done.rows] == [("n1", ""), ("n2", "")]
+    assert done.rows[0]["label"] != done.rows[1]["label"]
+    assert [r["worker"] for r in cli("predict", "m", "new.csv", "--workers", "w0,w2").rows] == ["w0", "w2"] * 2
+
+    here = mv.predict("m", "new.csv")
+    assert here.write_csv() == done.out
+    model, data = mv.load("m"), mv.read("new.csv", "native")
+    for source in (pl.read_csv("new.csv"), data, data.items, tmp_path / "new.csv"):
+        assert mv.predict(model, source).equals(here)
+    assert mv.predict(model, "d", workers="pairs").height == 3 * N
+    assert mv.predict(model, data, workers=["w1"])["worker"].to_list() == ["w1"] * 2
+
+    (tmp_path / "bare.csv").write_text("text\ngreat good\n")
+    done = cli("predict", "m", "bare.csv")
+    assert done.code == 3 and done.err == "manyvoices: bare.csv, line 1: only one column, 'text'; expected an id too: columns task,text\n"
+    done = cli("aggregate", "new.csv")                     # no other verb takes a table of items for answers
+    assert done.code == 3 and "no column for the" in done.err
+    assert "no items to predict" in cli("predict", "m", "d/answers.csv").err
+
+
+def test_a_path_or_a_data_set_to_learn_from(cli, tmp_path):
+    import manyvoices as mv
+
+    words = ("good fine great", "bad poor awful")
+    table(crowd(tmp_path / "d") / "items.csv", "task,text", [(i, words[t]) for i, t in zip(IDS, TRUTH, strict=True)])
+    data, options = mv.read("d"), {"epochs": 2, "hidden": 8}
+    expected = mv.learn(data.items, data.answers, "crowdlayer", **options).predict(data.items)
+    for model in (mv.learn("d", **options), mv.learn(data, method="crowdlayer", **options), mv.learn(data.items, data, **options)):
+        assert np.array_equal(model.predict(data.items), expected)
+    labels = mv.aggregate(data)
+    expected = mv.train(data.items, labels, answers=data.answers, **options).predict(data.items)
+    assert np.array_equal(mv.train("d", labels, **options).predict(data.items), expected)
+    with pytest.raises(mv.ManyVoicesError, match="a method is named with method="):
+        mv.learn("d", "crowdlayer")

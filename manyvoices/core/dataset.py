@@ -59,3 +59,16 @@ class Dataset:
     about: dict  # what the files say about themselves
     messages: list[str]  # what a user should know about the reading
     dropped: dict[str, int]  # reason -> number of rows
+
+    def __repr__(self) -> str:
+        """One line; `inspect` says more."""
+        from .labels import many
+
+        parts = []
+        if (answers := self.answers) is not None:
+            by = "" if answers.workers is None else f" of {many(len(answers.workers), 'worker')}"
+            kind = "numbers" if answers.scale == "interval" else many(len(answers.classes), "class", "classes")
+            parts.append(f"{many(answers.n, 'answer')}{by} about {many(len(answers.tasks), 'task')}, {kind}")
+        if self.items is not None:
+            parts.append(many(len(self.items.ids), "item"))
+        return f"<Dataset ({self.format}): {'; '.join(parts) or 'empty'}>"

@@ -41,6 +41,9 @@ class Scores:
     def __len__(self) -> int:
         return len(self.name)
 
+    def __str__(self) -> str:
+        return str(self.to_polars())
+
     def column(self, name: str) -> Any:
         """One column at full length: a list of texts or an array of numbers."""
         given, rows = getattr(self, name), len(self)

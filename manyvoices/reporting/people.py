@@ -196,11 +196,13 @@ def skills_say(skill: Scores, n: np.ndarray) -> list[str]:
         return []
     mean, chance = float(skill.value[known].mean()), TAIL * known.sum()
     below = int((high[known] < mean).sum())
-    expected = f"about {number(chance)} of as many equal workers would" if chance >= 1 else "fewer than one would"
+    expected = (
+        f"about {number(chance)} of as many equal workers" if chance >= 1 else "fewer than one of as many equal workers"
+    )
     those = "The" if (n >= FEW).all() else f"Among those with {FEW} answers or more the"
     return [
         f"{those} average skill is {value(mean)}; {number(below) if below else 'none'} of {number(known.sum())} workers "
-        f"{'lies' if below == 1 else 'lie'} below it with the whole interval ({expected}, by chance alone)."
+        f"{'lies' if below == 1 else 'lie'} below it with the whole interval (by chance alone it would be {expected})."
     ]
 
 

@@ -11,7 +11,8 @@
     workers.csv     worker, then attributes
     META.json       classes, scale, abstain, question; all other keys are kept
 
-- A folder with items only is a data set too; truth and items need not have the same tasks as the answers.
+- A folder with items only is a data set too; truth and items need not have the same tasks as the answers. For `predict`
+  a table of items will do: one file with a column task and no workers.
 - Two files of answers, or images.npz and features.npy together, are an error that names them.
 - Numbers and nested values in items are kept as the text they were written as; `frames` stays a list.
 - Written by us, META.json also lists `tasks_without_answers` and `workers_without_answers`, which no table would show.
@@ -66,6 +67,13 @@ def recognise(path: Path) -> float:
     return 0.2 if (path / "META.json").is_file() or (path / "truth.csv").is_file() else 0.0
 
 
+@cautious
+def of_items(path: Path) -> float:
+    """Whether a file is a table of items: ids of tasks, and nobody who answered."""
+    columns = (glance(path) or [[]])[0] if path.is_file() else []
+    return float(bool(find(columns, "task")) and len(columns) > 1 and not find(columns, "worker"))
+
+
 def native(
     path: Path,
     *,
@@ -88,6 +96,8 @@ def native(
         Which question to read, where a column `question` names several.
     """
     path = Path(path)
+    if of_items(path):
+        return _with_table(Raw("native", about={"name": path.stem, "folder": str(path.parent)}), path)
     if not path.is_dir():
         raise BadInput(
             "not a folder" if path.exists() else "no such folder", file=path, expected="a folder with answers.csv"
@@ -182,10 +192,8 @@ def _with_items(raw: Raw, path: Path) -> Raw:
         if labels is not None:
             raw = replace(raw, truth=pl.DataFrame({"task": tasks, "label": labels}))
     if tables:
-        table = side(path / tables[0], "task")
-        _inside(table)
-        raw = replace(raw, items=table.frame, notes=[*raw.notes, *table.notes])
-    elif not arrays and (found := image_table(path)):
+        return _with_table(raw, path / tables[0])
+    if not arrays and (found := image_table(path)):
         images, notes = found
         raw = replace(
             raw,
@@ -194,7 +202,14 @@ def _with_items(raw: Raw, path: Path) -> Raw:
             truth=images.select("task", label="class"),
             notes=[*raw.notes, *notes],
         )
-    if raw.splits is None and raw.items is not None and "split" in raw.items.columns:
+    return raw
+
+
+def _with_table(raw: Raw, file: Path) -> Raw:
+    table = side(file, "task")
+    _inside(table)
+    raw = replace(raw, items=table.frame, notes=[*raw.notes, *table.notes])
+    if "split" in table.frame.columns:
         if any(_parts(table).is_in(NAMES)):
             raw = replace(raw, splits=_splits(table, empty=True))
         else:  # of another kind

@@ -126,7 +126,7 @@ def test_below_the_average_beside_chance(facts, labels):
     _, _, found = labels
     low = int((found.skill.high < found.skill.value.mean()).sum())
     [line] = [line for line in facts["workers"]["says"] if "average skill" in line]
-    assert f"{value(float(found.skill.value.mean()))}; {low or 'none'} of 20 workers" in line and "fewer than one would, by chance" in line
+    assert f"{value(float(found.skill.value.mean()))}; {low or 'none'} of 20 workers" in line and "(by chance alone it would be fewer than one of as many equal workers)" in line
 
 
 def test_hardest_tasks(facts, rows, labels):
