@@ -14,7 +14,7 @@ from .fold import Work, by_task, by_worker, total
 from .names import Names
 
 SCALES = ("nominal", "ordinal", "interval", "multilabel")
-SHARD_TASKS, SHARD_ANSWERS = 20_000, 200_000
+SHARD_TASKS, SHARD_ANSWERS = 25_000, 250_000
 
 
 @dataclass(frozen=True, eq=False)

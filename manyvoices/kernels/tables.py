@@ -48,10 +48,22 @@ def posterior(shard: Shard, params: Tables) -> tuple[np.ndarray, np.ndarray]:
     workers, classes = params.log_tables.shape[:2]
     # a row an answer (w, l), columns k: no copy, since `expected` laid the counts out so and elementwise work keeps it
     table = params.log_tables.transpose(0, 2, 1).reshape(workers * classes, classes)
-    logits = shard.said @ table
+    logits = by_columns(shard.said, table) if classes <= FEW else shard.said @ table
     logits += params.log_prior
     clamp(logits, params.gold)
     return softmax_logsum(logits)
+
+
+FEW = 5
+
+
+def by_columns(said, table: np.ndarray) -> np.ndarray:
+    """said @ table, column by column and laid out so: of few columns each is a fast product of its own (of two twice as fast
+    as both at once), and what follows runs down columns instead of along short rows."""
+    found = np.empty((said.shape[0], table.shape[1]), order="F")
+    for k, column in enumerate(np.ascontiguousarray(table.T)):
+        found[:, k] = said @ column
+    return found
 
 
 def clamp(logits: np.ndarray, gold: np.ndarray | None) -> None:
