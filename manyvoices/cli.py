@@ -499,6 +499,8 @@ def report(data, runs, out, strategy, seed, format, on, **options):
 
     how = spelled(click.get_current_context())
     common, options = parted(options)
+    if options.get("question") == "all":
+        raise BadCall("a report is about one question: name it with --question NAME, and make a report for each")
     dataset = loaded(data, format, None, options)
     with progress(common):
         files = reported(

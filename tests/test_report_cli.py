@@ -259,3 +259,11 @@ def test_a_hundred_thousand_tasks(cli):
     assert Path("r.html").stat().st_size <= 5_000_000
     page = Path("r.html").read_text(encoding="utf-8")
     assert "The table has 1,000 of 3,000 workers" in page and re.search(r"40 tasks of 100,000|40 of 100,000", page)
+
+
+def test_a_report_is_about_one_question(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "two.csv").write_text("task,worker,question,label\na,u,q1,x\na,u,q2,y\na,v,q1,x\na,v,q2,y\n")
+    assert run(["report", "two.csv", "--question", "all"]) == 2
+    assert "a report is about one question: name it with --question NAME" in capsys.readouterr().err
+    assert not (tmp_path / "report.html").exists()
