@@ -78,12 +78,15 @@ def below(facts: Facts) -> dict[str, str] | None:
     some = (facts["workers"] or {"below": []})["below"]
     if not some:
         return None
-    skills = [row["skill"]["value"] for row in facts["workers"]["rows"] if row["worker"] in set(some)]
+    rows = [row for row in facts["workers"]["rows"] if row["worker"] in set(some)]
+    skills = [row["skill"]["value"] for row in rows]
+    few = all(row.get("kind", "undecided") == "undecided" for row in rows)
+    why = "They are too few to say why: a" if few else "A"
     reach = ends(min(skills), max(skills), share) if min(skills) < max(skills) else share(skills[0])
     return step_(
         f"Look at the answers of {listed(some)}.",
-        f"By {facts['manifest']['method']} only {reach} of them are right, less than chance explains among so many workers. They "
-        "are too few to say why: a misread question and careless answers look the same.",
+        f"By {facts['manifest']['method']} only {reach} of them are right, less than chance explains among so many workers. "
+        f"{why} misread question and careless answers look the same.",
         "workers",
     )
 

@@ -45,7 +45,8 @@ def far_below(
     answers: Answers, found: Consensus, skill: Scores | None, verdicts: Verdicts | None, method: str
 ) -> np.ndarray:
     """[W] who has so few answers that go with the consensus that chance alone does not explain it among so many workers of
-    average skill, and too few answers in all for a verdict."""
+    average skill: of those with too few answers for a verdict, and of those who agree with the others who is wrong at least
+    twice as often as they are."""
     none = np.zeros(len(answers.workers), bool)
     if skill is None or found.probs is None or says_of("skill", skill, answers.scale, method) != SCORES["skill"][1]:
         return none
@@ -58,8 +59,11 @@ def far_below(
     right, mean = np.round(np.nan_to_num(skill.value) * n), float(skill.value[known].mean())
     rare = known & (binom.cdf(right, n, mean) * known.sum() < RARE)
     kinds = {} if verdicts is None else verdicts.kind
-    names = [name for name, odd in zip(skill.column("name"), rare.tolist(), strict=True) if odd]
-    none[answers.workers.code([name for name in names if kinds.get(name, "undecided") == "undecided"])] = True
+    twice = 1 - np.nan_to_num(skill.value) >= 2 * (1 - mean)
+    for name, odd, far in zip(skill.column("name"), rare.tolist(), twice.tolist(), strict=True):
+        kind = kinds.get(name, "undecided")
+        if odd and (kind == "undecided" or (kind == "agrees" and far)):
+            none[answers.workers.code([name])] = True
     return none
 
 
@@ -210,9 +214,13 @@ def below_say(section: dict[str, Any]) -> list[str]:
     if not section["below"]:
         return []
     one = len(section["below"]) == 1
+    few = all(
+        row.get("kind", "undecided") == "undecided" for row in section["rows"] if row["worker"] in section["below"]
+    )
+    why = f"; {'this worker' if one else 'they'} gave too few answers to say why" if few else ""
     return [
         f"{listed(section['below'])} {'stands' if one else 'stand'} so far below that chance alone does not explain it among so "
-        f"many; {'this worker' if one else 'they'} gave too few answers to say why."
+        f"many{why}."
     ]
 
 

@@ -365,6 +365,18 @@ def test_workers_far_below_the_others():
     assert step["do"] == "Look at the answers of “odd”." and f"only {share(row['skill']['value'])} of them are right" in step["because"]
 
 
+def test_somebody_who_looks_and_is_often_wrong():
+    """Enough answers to see that they go with the others', and wrong far more often than those."""
+    rng = np.random.default_rng(1)
+    rows = [(f"t{t}", f"w{w}", f"c{t % 4 if rng.random() < .9 else rng.integers(4)}") for t in range(240) for w in range(5)]
+    weak = [(f"t{t}", "weak", f"c{t % 4 if rng.random() < .35 else rng.integers(4)}") for t in range(120)]
+    assert summarised(dataset(rows), {})["workers"]["below"] == []
+    facts = summarised(dataset(rows + weak), {})
+    assert facts["workers"]["below"] == ["weak"] and facts["workers"]["rows"][0]["kind"] == "agrees"
+    step = next(s for s in facts["next"] if "“weak”" in s["do"])
+    assert "too few" not in step["because"] and "too few" not in " ".join(facts["workers"]["says"])
+
+
 def test_workers_far_below_are_in_a_table_that_is_a_sample(monkeypatch):
     monkeypatch.setattr(people, "MOST", 10)
     rows = [(f"t{t}", f"w{w}", f"c{t % 4}") for t in range(60) for w in range(20)] + [(f"t{t}", "odd", f"c{(t + 1) % 4}") for t in range(14)]
