@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from calling import Done, caller
 
 from manyvoices.cli import main, run
 from manyvoices.core import registry
@@ -38,34 +39,13 @@ COLUMNS = ["task", "label", "prob", "n"]
 KEYS = ["command", "version", "seed", "input", "options", "result", "notes", "files"]
 
 
-class Done:
-    """What a call left behind."""
-
-    def __init__(self, code: int, out: str, err: str):
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def rows(self) -> list[dict]:
-        return list(csv.DictReader(io.StringIO(self.out)))
-
-    @property
-    def json(self) -> dict:
-        return json.loads(self.out)
-
-
 @pytest.fixture
 def cli(tmp_path, monkeypatch, capsys):
     """Runs a command in an empty folder that holds answers.csv."""
     monkeypatch.chdir(tmp_path)
     Path("answers.csv").write_text(ANSWERS)
 
-    def call(*args: object) -> Done:
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return Done(code, said.out, said.err)
-
-    return call
+    return caller(capsys)
 
 
 @pytest.fixture

@@ -1,26 +1,14 @@
 """`manyvoices compare` on the command line: columns, files, --json, messages, gates, exit codes."""
 
-import csv
-import io
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-
-from manyvoices.cli import run
+from calling import caller
 
 COLUMNS = ["score", "of", "name", "other", "group", "value", "low", "high", "n", "note"]
 DEFAULT = ["mv", "wawa", "onecoin", "ds", "glad", "mace", "bcc"]
-
-
-class Done:
-    def __init__(self, code, out, err):
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def rows(self):
-        return list(csv.DictReader(io.StringIO(self.out)))
 
 
 @pytest.fixture
@@ -38,12 +26,7 @@ def cli(tmp_path, monkeypatch, capsys):
     Path("data/answers.csv").write_text("\n".join(lines) + "\n")
     Path("data/truth.csv").write_text("task,label\n" + "".join(f"t{t},{'abc'[truth[t]]}\n" for t in range(30)))
 
-    def call(*args):
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return Done(code, said.out, said.err)
-
-    return call
+    return caller(capsys)
 
 
 def test_the_table(cli):

@@ -7,38 +7,17 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from manyvoices.cli import run
+from calling import caller
 
 sys.path.insert(0, str(Path(__file__).parent / "methods" / "read"))
 from samples import SAMPLES, lay
-
-
-class Done:
-    def __init__(self, code, out, err):
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def result(self):
-        return json.loads(self.out)["result"]
-
-    @property
-    def error(self):
-        return json.loads(self.err.splitlines()[-1])["error"]
 
 
 @pytest.fixture
 def cli(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
-    def call(*args: object) -> Done:
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        assert "Traceback" not in said.err
-        return Done(code, said.out, said.err)
-
-    return call
+    return caller(capsys)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -51,17 +30,17 @@ def test_every_export_goes_through_every_verb(cli, tmp_path, name):
         listed = first.error["expected"].split(", ")
         assert len(listed) > 1 and all(cli("inspect", path, "--question", q, "--json").code == 0 for q in listed)
         asked = ["--question", listed[0]]
-    seen = cli("inspect", path, *asked, "--json").result
+    seen = cli("inspect", path, *asked, "--json").json["result"]
     assert seen["format"] == format and seen["answers"] > 0
     assert cli("convert", path, "again.csv", *asked).code == 0
-    again = cli("inspect", "again.csv", "--json").result
+    again = cli("inspect", "again.csv", "--json").json["result"]
     assert [again[key] for key in ("tasks_answered", "workers", "answers")] == [seen[key] for key in ("tasks_answered", "workers", "answers")]
     done = cli("aggregate", path, *asked, "-s", "mv")
     assert done.code == 0 and len(done.out.splitlines()) == seen["tasks_answered"] + 1, done.err
     for verb in ("agree", "identify"):
         done = cli(verb, path, *asked, "--json")
-        assert done.code == 0 and done.result, done.err
-        assert all(row["value"] is not None or row["note"].startswith("not defined because") for row in done.result)
+        assert done.code == 0 and done.json["result"], done.err
+        assert all(row["value"] is not None or row["note"].startswith("not defined because") for row in done.json["result"])
     done = cli("compare", path, *asked, "-s", "mv", "--rounds", 1)
     assert done.code in (0, 3) and done.err.count("\n") < 12  # data too small to hide anything from are told so
 
@@ -72,9 +51,9 @@ def test_several_labels_an_answer_are_no_repeats(cli, tmp_path):
     lay(tmp_path / "labels", {"": None, "ann.jsonl": lines, "bo.jsonl": lines})
     done = cli("inspect", "labels")
     assert "beyond a worker's first" not in done.out + done.err and "--multilabel binary" in done.out + done.err
-    found = cli("inspect", "labels", "--json").result
+    found = cli("inspect", "labels", "--json").json["result"]
     assert found["several_labels"] == 2 and not {"agreement", "unanimous_tasks", "repeated_answers"} & found.keys()
-    one = cli("inspect", "labels", "--multilabel", "binary", "--question", "a", "--json").result
+    one = cli("inspect", "labels", "--multilabel", "binary", "--question", "a", "--json").json["result"]
     assert one["agreement"] == 1 and one["repeated_answers"] == 0
     asked = cli("inspect", "labels", "--multilabel", "binary", "--json")
     assert asked.code == 2 and asked.error["expected"] == "a, b"

@@ -7,19 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from manyvoices.cli import run
+from calling import caller
 
 COLUMNS = ["score", "of", "name", "other", "group", "value", "low", "high", "n", "note"]
-
-
-class Done:
-    def __init__(self, code, out, err):
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def rows(self):
-        return list(csv.DictReader(io.StringIO(self.out)))
 
 
 @pytest.fixture
@@ -44,13 +34,7 @@ def cli(tmp_path, monkeypatch, capsys):
     probs = np.eye(3)[truth] * .7 + .1
     Path("probs.csv").write_text("task,p:a,p:b,p:c\n" + "".join(f"t{t},{','.join(map(str, probs[t]))}\n" for t in range(40)))
 
-    def call(*args):
-        capsys.readouterr()
-        code = run([str(a) for a in args])
-        said = capsys.readouterr()
-        return Done(code, said.out, said.err)
-
-    return call
+    return caller(capsys)
 
 
 def test_a_table_on_stdout(cli):

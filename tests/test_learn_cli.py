@@ -1,7 +1,6 @@
 """`train`, `learn` and `predict` on the command line: every kind of items, files, columns, splits, resuming, messages, exit codes."""
 
 import csv
-import io
 import json
 import os
 import shutil
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from calling import caller
 
 from manyvoices.cli import run
 
@@ -29,15 +29,6 @@ FILES = {"README.md", "config.json", "manifest.json", "metrics.jsonl", "model.sa
 SMALL = ["--epochs", "3", "--hidden", "16", "--batch", "6", "--lr", "0.02"]
 
 
-class Done:
-    def __init__(self, code, out, err):
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def rows(self):
-        return list(csv.DictReader(io.StringIO(self.out)))
-
-
 @pytest.fixture(autouse=True)
 def home(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("MANYVOICES_HOME", str(tmp_path_factory.getbasetemp() / "home"))
@@ -47,13 +38,7 @@ def home(tmp_path_factory, monkeypatch):
 def cli(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
-    def call(*args):
-        capsys.readouterr()
-        code = run([str(a) for a in args])
-        said = capsys.readouterr()
-        return Done(code, said.out, said.err)
-
-    return call
+    return caller(capsys)
 
 
 def table(file, header, rows):

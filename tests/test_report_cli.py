@@ -7,16 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from calling import caller
 
 from manyvoices.cli import run
 
 ANSWER = ["command", "version", "seed", "input", "options", "result", "notes", "files"]
 SECTIONS = ["title", "next", "figures", "meanings", "data", "agreement", "tasks", "workers", "classes", "confidence", "methods", "runs", "models", "dropped", "manifest"]
-
-
-class Done:
-    def __init__(self, code, out, err):
-        self.code, self.out, self.err = code, out, err
 
 
 @pytest.fixture
@@ -35,13 +31,7 @@ def cli(tmp_path, monkeypatch, capsys):
     Path("data/truth.csv").write_text("task,label\n" + "".join(f"t{t},{'abc'[truth[t]]}\n" for t in range(30)))
     Path("data/items.csv").write_text("task,text\n" + "".join(f"t{t},what is number {t}?\n" for t in range(40)))
 
-    def call(*args):
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return Done(code, said.out, said.err)
-
-    return call
+    return caller(capsys)
 
 
 def facts(cli, *args):
