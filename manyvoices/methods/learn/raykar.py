@@ -61,14 +61,16 @@ def penalised(weights: np.ndarray, x: np.ndarray, beliefs: np.ndarray, ridge: fl
     return float(-(beliefs * log_p).sum() + ridge * (held**2).sum()), slope
 
 
-def direction(weights: np.ndarray, x: np.ndarray, slope: np.ndarray, ridge: float, most: int = 200) -> np.ndarray:
-    """Newton's: where the quadratic that touches the objective is least, by conjugate gradients."""
+def direction(
+    weights: np.ndarray, x: np.ndarray, slope: np.ndarray, ridge: float, near: float = 1e-10, most: int = 200
+) -> np.ndarray:
+    """Newton's: where the quadratic that touches the objective is least, by conjugate gradients, up to this share of the slope."""
     p = np.exp(log_softmax(x @ weights.T))
     step, left = np.zeros_like(slope), -slope
     towards, size = left, float((left**2).sum())
-    first = size
+    enough = near**2 * size
     for _ in range(most):
-        if size <= 1e-20 * first:
+        if size <= enough:
             break
         along = p * (x @ towards.T)
         bend = (along - p * along.sum(axis=1, keepdims=True)).T @ x
@@ -84,10 +86,11 @@ def direction(weights: np.ndarray, x: np.ndarray, slope: np.ndarray, ridge: floa
 
 
 def regression(weights: np.ndarray, x: np.ndarray, beliefs: np.ndarray, ridge: float, most: int = 20) -> np.ndarray:
-    """Newton's method from these weights [K, 1 + D]; a step is halved until it leads lower."""
+    """Newton's method from these weights [K, 1 + D]; a step is halved until it leads lower. Far from the end rough steps
+    lead to the same place in a fraction of the time."""
     value, slope = penalised(weights, x, beliefs, ridge)
     for _ in range(most):
-        step = direction(weights, x, slope, ridge)
+        step = direction(weights, x, slope, ridge, max(min(0.1, float(np.linalg.norm(slope)) / len(x)), 1e-10))
         for _ in range(30):
             found = penalised(weights + step, x, beliefs, ridge)
             if found[0] < value:
