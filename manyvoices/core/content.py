@@ -223,7 +223,7 @@ def of_arrays(items: Items) -> Content:
     return found.without(dict.fromkeys(unusable(values), "has features that are no numbers, or beyond 1e15"))
 
 
-LARGEST = 1e15  # beyond it the variance of a column has no place in single precision
+LARGEST = np.float32(1e15)  # beyond it the variance of a column has no place in single precision
 
 
 def unusable(values: np.ndarray) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -84,6 +85,7 @@ def group() -> Iterator[None]:
         yield
         torch.distributed.barrier()
     finally:
+        gc.collect()  # wrappers in cycles hold on to the group: ended with the process, its threads would abort it
         torch.distributed.destroy_process_group()
 
 

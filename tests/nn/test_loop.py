@@ -127,7 +127,7 @@ RUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "
 
 def in_two(*args):
     done = subprocess.run([*RUN, *map(str, args)], capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, timeout=300)
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.returncode == 0, done.stderr[-4000:]
 
 
 def same_weights(one, two):
