@@ -5,6 +5,7 @@ import io
 import json
 from pathlib import Path
 
+import calling
 import numpy as np
 import pytest
 from predicting import crowd, table
@@ -13,14 +14,7 @@ from manyvoices import cli
 from manyvoices.core.scores import COLUMNS
 
 
-class Done:
-    def __init__(self, code: int, out: str, err: str):
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def rows(self) -> list[dict]:
-        return list(csv.DictReader(io.StringIO(self.out)))
-
+class Done(calling.Done):
     def value(self, score: str, group: str = "") -> float:
         [row] = [row for row in self.rows if (row["score"], row["of"], row["group"]) == (score, "dataset", group)]
         return float(row["value"])
