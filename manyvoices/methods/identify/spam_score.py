@@ -6,7 +6,7 @@
 for one that only swaps the classes. The tables are those of `trace`; with empty_row=zero a class not met has an empty row. Few
 answers make unequal rows by chance, so the interval begins 1.96 standard deviations below the score less its expected excess;
 it ends where that of a Beta distribution ends with the mean and variance of the score under Dirichlet rows (counts plus 1 / K,
-an answer to a task of class k by q counting q^2).
+an answer counting as far as the others' answers tell the truth of its task).
 There is none for a worker with fewer than three answers to one of the classes.
 
 Family: confusion tables
@@ -49,10 +49,12 @@ def spam_score(
     counts = _tables.expected(answers, fit)
     found, met = _tables.shares(counts, fit, empty_row)
     value = apart(found)
-    mean, excess, variance = chance(_tables.known(answers, fit, counts))
+    mass = counts.sum(axis=2)
+    known = _tables.worth(answers, fit, found, mass) / np.maximum(mass, 1e-9)
+    mean, excess, variance = chance(counts * known[:, :, None])
     low = np.clip(normal_interval(value - excess, variance)[0], 0, value)
     high = np.maximum(between(mean, variance)[1], value)
-    few = (counts.sum(axis=2) < FEW)[:, met.any(axis=0)].any(axis=1)  # of the classes that anybody met
+    few = (mass < FEW)[:, met.any(axis=0)].any(axis=1)  # of the classes that anybody met
     low[few] = high[few] = np.nan
     notes = [
         "; ".join(part for part in (text, NONE if short else "") if part)

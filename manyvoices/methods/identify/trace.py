@@ -6,8 +6,10 @@ The tables are those of the fit (of ds unless another is named). A consensus wit
 counted from its beliefs: each answer counts for each class as much as the task is believed to be of it. The worker's own vote
 is part of the consensus. A class the worker has not met has the row the fit gives it (a guess, for ds) or, with
 empty_row=zero, none; the note says how many there are. Interval: every P(w says k | truth k) has a Beta distribution (counts
-plus 1/2, an answer to a task of class k by q counting q^2); the sum is given a Beta distribution with their mean and variance.
-That the beliefs may lean the wrong way altogether, as they do from few answers a task, is not in it.
+plus 1/2), and the distances of its ends from the middle are added as squares, below and above (Zou and Donner 2008,
+doi:10.1002/sim.3095). A count is what the answers tell, the truth of a task being as uncertain as everybody else's answers
+leave it. That the beliefs may lean the wrong way altogether is not in it: of simulated workers it held
+91 to 96 in 100 with ten answers a task, 85 to 90 with three to five and twenty to sixty a worker, 94 with five and 200.
 
 Family: confusion tables
 Needs: workers, classes
@@ -24,7 +26,7 @@ import numpy as np
 from ...core.answers import Answers
 from ...core.consensus import Consensus
 from ...core.scores import Scores
-from ...kernels.skills import between
+from ...kernels.skills import beta_interval
 from . import _rows, _tables
 
 
@@ -45,15 +47,10 @@ def trace(
     fit = consensus or ds
     counts = _tables.expected(answers, fit)
     found, met = _tables.shares(counts, fit, empty_row)
-    K = counts.shape[1]
-    value = np.einsum("wkk->w", found)
-    sure = _tables.known(answers, fit, counts)
-    right, mass = np.einsum("wkk->wk", sure), sure.sum(axis=2)
-    mean = (right + 0.5) / (mass + 1)
-    if empty_row == "zero":
-        mean = np.where(met, mean, 0.0)
-    variance = (mean * (1 - mean) / (mass + 2)).sum(axis=1) / max(K, 1) ** 2
-    low, high = (K * end for end in between(mean.sum(axis=1) / max(K, 1), variance))
-    return _rows.of_workers(
-        answers, "trace", value, np.minimum(low, value), np.maximum(high, value), _tables.notes(met, empty_row)
-    )
+    right = np.einsum("wkk->wk", found)
+    low, high = beta_interval(right, _tables.worth(answers, fit, found, counts.sum(axis=2)))
+    sure = ~met if empty_row == "zero" else np.zeros_like(met)
+    below, above = (np.sqrt(np.where(sure, 0, (end - right) ** 2).sum(axis=1)) for end in (low, high))
+    value = right.sum(axis=1)
+    low, high = np.maximum(value - below, 0), np.minimum(value + above, right.shape[1])
+    return _rows.of_workers(answers, "trace", value, low, high, _tables.notes(met, empty_row))

@@ -103,21 +103,65 @@ def test_intervals_of_the_tables_hold(classes, n, informed):
     assert holds(found.where(np.arange(2 * W) >= W), slow_spam_score(tables, 0, 0, tables.shape[1])["score"]) > .85
 
 
-def test_what_is_believed_by_halves_counts_less_in_the_intervals():
-    base = crowd(2, tasks=60, repeats=True)
+def slow_worth(rows, probs_of, tables, prior, mass):
+    """One answer at a time: the information about P(says k | k) that is left when P(says k | not k) is not known either."""
+    W, K, _ = tables.shape
+    found = np.zeros((W, K))
+    for w, k in np.ndindex(W, K):
+        right = min(max(tables[w, k, k], .02), .98)
+        wrong = sum(prior[j] * tables[w, j, k] for j in range(K) if j != k) / (1 - prior[k])
+        wrong = min(max(wrong, .02), .98)
+        total = np.zeros((2, 2))
+        for t, who, _ in rows:
+            if who == w:
+                q = np.array([probs_of(t, w)[k], 1 - probs_of(t, w)[k]])
+                p = q @ [right, wrong]
+                total += np.outer(q, q) / (p * (1 - p))
+        found[w, k] = min(max(right * (1 - right) / np.linalg.pinv(total)[0, 0], 0), mass[w, k]) if total[1, 1] > 0 else mass[w, k]
+    return found
+
+
+@pytest.mark.parametrize("consensus", ["ds", "ns"])
+def test_what_an_answer_to_a_task_of_uncertain_truth_is_worth(consensus):
+    base = crowd(2, tasks=60)
     answers = base.answers()
-    fit = mv.aggregate(answers, "ds")
-    slow, sure = np.zeros((2, 8, 3)), np.zeros((8, 3, 3))
-    for t, w, _ in base.rows():
-        slow[:, w] += fit.probs[t], fit.probs[t] ** 2
+    fit = mv.aggregate(answers, consensus)
     counts = _tables.expected(answers, fit)
-    for w, k, said in np.ndindex(8, 3, 3):
-        sure[w, k, said] = counts[w, k, said] * slow[1, w, k] / slow[0, w, k]
-    np.testing.assert_allclose(_tables.known(answers, fit, counts), sure)
-    assert (sure < counts).any()
-    exact = mv.aggregate(base.answers(), "mv")
-    counts = _tables.expected(answers, replace(exact, probs=np.eye(3)[exact.codes]))
-    np.testing.assert_allclose(_tables.known(answers, replace(exact, probs=np.eye(3)[exact.codes]), counts), counts)
+    tables, _ = _tables.shares(counts, fit, "uniform")
+    rows, prior = list(base.rows()), np.full(3, 1 / 3) if fit.prior is None else fit.prior
+
+    def others(t, w):  # what the others say of the task; for votes, what is believed of it
+        if consensus == "ns":
+            return fit.probs[t]
+        weight = np.array(prior)
+        for task, who, said in rows:
+            if task == t and who != w:
+                weight = weight * tables[who, :, said]
+        return weight / weight.sum()
+
+    mass = counts.sum(axis=2)
+    found = _tables.worth(answers, fit, tables, mass)
+    np.testing.assert_allclose(found, slow_worth(rows, others, tables, prior, mass), rtol=1e-6)
+    assert (found < mass - .1).any()
+    known = replace(fit, probs=np.eye(3)[fit.codes], channel=None)
+    np.testing.assert_allclose(_tables.worth(answers, known, tables, mass := _tables.expected(answers, known).sum(axis=2)), mass)
+
+
+def test_intervals_of_the_tables_allow_for_a_truth_that_is_not_known():
+    """Five answers a task and twenty a worker: what the fit believes is not to be taken for the truth."""
+    rng = np.random.default_rng(3)
+    held = {"trace": [], "spam_score": []}
+    for _ in range(6):
+        W, T = 50, 200
+        right, truth = rng.uniform(.55, .95, (W, 1, 1)), rng.integers(2, size=T)
+        tables = right * np.eye(2) + (1 - right) * (1 - np.eye(2))
+        worker = np.concatenate([rng.permutation(W)[:5] for _ in range(T)])
+        task = np.repeat(np.arange(T), 5)
+        label = np.where(rng.random(len(task)) < right[worker, 0, 0], truth[task], 1 - truth[task])
+        found = identified(coded(task, worker, label, T, W, 2), "trace,spam_score")
+        held["trace"].append(holds(found.where(np.arange(2 * W) < W), np.einsum("wkk->w", tables)))
+        held["spam_score"].append(holds(found.where(np.arange(2 * W) >= W), slow_spam_score(tables, 0, 0, 2)["score"]))
+    assert np.mean(held["trace"]) > .84 and np.mean(held["spam_score"]) > .86
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
