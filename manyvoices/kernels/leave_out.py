@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -114,7 +115,7 @@ def tallied(shard: Shard, weight: np.ndarray, found: Runs) -> np.ndarray:
     return spread(weight, shard.label, np.append(found.first, len(shard.worker)), shard.classes)
 
 
-def pieces(shard: Shard, params) -> Iterator[tuple[Shard, object]]:
+def pieces(shard: Shard, params: Any) -> Iterator[tuple[Shard, Any]]:
     """The shard and its parameters, or smaller ones where beliefs about all its answers would take much memory."""
     if len(shard.worker) * shard.classes <= CELLS:
         yield shard, params

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +13,8 @@ import torch
 from ..core.answers import Answers
 from ..core.names import Names
 from .training import Training
+
+AHEAD = 32  # batches
 
 
 @dataclass
@@ -103,39 +105,40 @@ class Batches:
             del found[-2]
         return found
 
-    def in_order(self) -> Iterator[Batch]:
-        cuts = self.cuts(1)
-        for a, b in itertools.pairwise(cuts):
-            yield self.of(self.rows[a:b], None)
+    def in_order(self, times: int = 1) -> Iterator[Batch]:
+        """Without an order of its own; `times` as large, where nothing is kept for a gradient."""
+        cuts = replace(self, size=self.size * times).cuts(1)
+        yield from self.of([self.rows[a:b] for a, b in itertools.pairwise(cuts)], None)
 
     def shuffled(self, how: Training, epoch: int, rank: int = 0, world: int = 1) -> Iterator[Batch]:
         """One epoch in an order drawn from seed and epoch; of each batch a process takes its share."""
         order = np.random.default_rng(how.stream("order", epoch)).permutation(self.rows)
         change = np.random.default_rng(how.stream("augment", epoch, rank))
-        cuts = self.cuts(world)
-        for a, b in itertools.pairwise(cuts):
-            batch = self.of(order[a:b][rank::world], change)
+        whole = [order[a:b] for a, b in itertools.pairwise(self.cuts(world))]
+        for batch, everybody in zip(self.of([rows[rank::world] for rows in whole], change), whole, strict=True):
             if world > 1:
-                place, _ = self.votes.about(order[a:b])
+                place, _ = self.votes.about(everybody)
                 batch.everybody = torch.from_numpy(self.votes.worker[place]).to(self.device)
             yield batch
 
-    def of(self, rows: np.ndarray, change: np.random.Generator | None) -> Batch:
-        place, at = self.votes.about(rows)
+    def of(self, parts: list[np.ndarray], change: np.random.Generator | None) -> Iterator[Batch]:
+        """A batch for each part. The answers of many are looked up at once: of a small batch that would be most of the work."""
+        for a in range(0, len(parts), AHEAD):
+            some = parts[a : a + AHEAD]
+            rows, items = np.concatenate(some), [len(part) for part in some]
+            place, at = self.votes.about(rows)
+            first = np.cumsum([0, *items])
+            n = np.diff(np.searchsorted(at, first))
 
-        def tensor(array: np.ndarray) -> torch.Tensor:
-            return torch.from_numpy(np.ascontiguousarray(array)).to(self.device, non_blocking=True)
+            def cut(sizes: list[int], *arrays: np.ndarray) -> Iterator[tuple[torch.Tensor, ...]]:
+                whole = (torch.from_numpy(np.ascontiguousarray(x)).to(self.device, non_blocking=True) for x in arrays)
+                return zip(*(x.split(sizes) for x in whole), strict=True)
 
-        return Batch(
-            moved(self.source(rows, change), self.device),
-            tensor(rows),
-            tensor(at),
-            tensor(self.votes.worker[place]),
-            tensor(self.votes.label[place]),
-            tensor(self.votes.weight[place]),
-            tensor(place),
-            None if self.target is None else tensor(self.target[rows]),
-        )
+            votes, target = self.votes, [] if self.target is None else [self.target[rows]]
+            said = votes.worker[place], votes.label[place], votes.weight[place], place
+            answers = cut(n.tolist(), at - np.repeat(first[:-1], n), *said)
+            for part, (row, *goal), own in zip(some, cut(items, rows, *target), answers, strict=True):
+                yield Batch(moved(self.source(part, change), self.device), row, *own, *goal)
 
 
 def moved(x: Any, device: torch.device) -> Any:

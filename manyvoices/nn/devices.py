@@ -89,13 +89,14 @@ def group() -> Iterator[None]:
         torch.distributed.destroy_process_group()
 
 
-def summed(*numbers: torch.Tensor) -> list[torch.Tensor]:
+def summed(*numbers: torch.Tensor | float) -> list[float]:
     """Each number summed over all processes."""
+    own = [float(x.detach()) if isinstance(x, torch.Tensor) else float(x) for x in numbers]
     if not grouped():
-        return list(numbers)
-    both = torch.stack([number.detach().double() for number in numbers])
-    torch.distributed.all_reduce(both)
-    return list(both)
+        return own
+    every = torch.tensor(own, dtype=torch.float64, device=device_of("auto"))
+    torch.distributed.all_reduce(every)
+    return every.tolist()
 
 
 class _Summed(torch.autograd.Function):

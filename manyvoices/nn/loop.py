@@ -108,8 +108,8 @@ def one_epoch(step, train: Batches, optimizers, how: Training, heavy: bool, epoc
     step.train()
     model, world = step.module.model if devices.grouped() else step.model, devices.world()
     parameters = [p for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]]
-    total = count = torch.zeros((), dtype=torch.float64)
-    steps, of = len(train.cuts(world)) - 1, torch.zeros(())
+    total = count = of = 0.0
+    steps = len(train.cuts(world)) - 1
     model.zero_grad(set_to_none=True)
     for number, batch in enumerate(train.shuffled(how, epoch, devices.rank(), world), 1):
         due = number % how.accumulate == 0 or number == steps
@@ -117,28 +117,27 @@ def one_epoch(step, train: Batches, optimizers, how: Training, heavy: bool, epoc
             with devices.precise(how.precision, train.device, heavy):
                 some, n = step(batch)
             some.backward()
-        every, everywhere = devices.summed(some.detach(), n.detach())
+        every, everywhere = devices.summed(some, n)
         usable(every, "loss", how, epoch, number, steps)
-        of = of.to(everywhere) + everywhere
-        total, count = total + every.cpu(), count + everywhere.cpu()
+        of, total, count = of + everywhere, total + every, count + everywhere
         if not due:
             continue
         slopes = [slope_of(p) for p in parameters if p.grad is not None]
-        share = world / of.clamp_min(1e-12)
-        size = share * torch.linalg.vector_norm(torch.stack(torch._foreach_norm(slopes)))
+        share = world / max(of, 1e-12)
+        size = share * float(torch.linalg.vector_norm(torch.stack(torch._foreach_norm(slopes))))
         usable(size, "gradient", how, epoch, number, steps)
-        if how.clip:
-            share = share * (how.clip / size.clamp_min(how.clip))
-        torch._foreach_mul_(slopes, float(share))
+        if how.clip and size > how.clip:
+            share *= how.clip / size
+        torch._foreach_mul_(slopes, share)
         for optimizer in optimizers:
             optimizer.step()
         for p in parameters:
             p.grad = None
         model.after_step()
-        of = torch.zeros(())
+        of = 0.0
     for p in parameters:
-        usable(p.detach().abs().max() if p.numel() else torch.zeros(()), "largest weight", how, epoch, steps, steps)
-    return float(total / count.clamp_min(1e-12))
+        usable(float(p.detach().abs().max()) if p.numel() else 0.0, "largest weight", how, epoch, steps, steps)
+    return total / max(count, 1e-12)
 
 
 def slope_of(parameter: nn.Parameter) -> torch.Tensor:
@@ -149,14 +148,12 @@ def slope_of(parameter: nn.Parameter) -> torch.Tensor:
     return parameter.grad._values()
 
 
-def usable(value: torch.Tensor, what: str, how: Training, epoch: int, number: int, steps: int) -> None:
+def usable(value: float, what: str, how: Training, epoch: int, number: int, steps: int) -> None:
     """A run whose numbers are none stops where that happens, before anything is kept of it."""
-    if math.isfinite(float(value)):
+    if math.isfinite(value):
         return
     where = f"epoch {epoch + 1}, batch {number} of {steps} (step {epoch * steps + number})"
-    raise ManyVoicesError(
-        f"the {what} became {float(value)} in {where}: lower --lr, or set --clip{last_good(how, epoch)}"
-    )
+    raise ManyVoicesError(f"the {what} became {value} in {where}: lower --lr, or set --clip{last_good(how, epoch)}")
 
 
 def last_good(how: Training, epoch: int) -> str:
@@ -176,7 +173,7 @@ def held_out(model: nn.Module, score: Loss, dev: Batches, how: Training, heavy: 
     """Mean log-probability of what was held out: higher is better."""
     model.eval()
     total = count = 0.0
-    for batch in dev.in_order():
+    for batch in dev.in_order(1 if heavy else 4):
         with devices.precise(how.precision, dev.device, heavy):
             some, n = score(model, batch)
         total, count = total + float(some), count + float(n)

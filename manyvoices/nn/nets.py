@@ -137,7 +137,7 @@ class Norm(nn.BatchNorm1d):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if not self.training:
             return super().forward(x)
-        n = devices.summed(torch.tensor(float(len(x))))[0].to(x)
+        n = devices.summed(len(x))[0]
         if n < 2:
             mean, spread = self.running_mean, self.running_var
         else:
@@ -171,10 +171,9 @@ def volume(gram: torch.Tensor, ridge: float = 1e-6) -> torch.Tensor:
     return torch.logdet(gram + ridge * torch.eye(len(gram), device=gram.device, dtype=gram.dtype))
 
 
-def spread(probs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def spread(probs: torch.Tensor) -> tuple[torch.Tensor, float]:
     """P'P of the class probabilities [B, K] of a batch, over all processes, and B."""
-    items = torch.tensor(float(len(probs)), device=probs.device)
-    return devices.all_summed(probs.T @ probs), devices.summed(items)[0].to(probs)
+    return devices.all_summed(probs.T @ probs), devices.summed(len(probs))[0]
 
 
 def planted(classes: int, right: float = 0.8) -> torch.Tensor:

@@ -57,9 +57,9 @@ def loss(model, batch):
     f = model(batch.x).log_probs
     g = model.answered(batch, len(f)) - model.prior.log_softmax(-1)
     same, n = torch.logsumexp(f + g, dim=1), torch.tensor(float(len(f))).to(f)
-    items = summed(n)[0].to(f)
+    items = summed(n)[0]
     pairs = (all_summed(f.exp().sum(0)) * all_summed(g.exp().sum(0))).sum() - all_summed(same.exp().sum())
-    return n * (pairs / (items * (items - 1)).clamp_min(1) - 1) - same.sum(), n
+    return n * (pairs / max(items * (items - 1), 1) - 1) - same.sum(), n
 
 
 def first_tables(lesson: Lesson) -> torch.Tensor:
