@@ -4,7 +4,7 @@
     residual[w, t]    = y - c[w] - b[w] consensus[t]       y the answer in coordinates, the consensus without w
     view[t]           = sum over workers of x[w] residual[w, t]
     x                 = a leading eigenvector of the residuals' correlations; then, some rounds long, the standard
-                        deviations above one by which a worker's residuals go with the view of the others; 0 for all
+                        deviations by which a worker's residuals go with the view of the others, none below 0; 0 for all
                         where they who share it follow the consensus like the rest: it is the consensus, less blurred
 
 Workers are dealt into folds; what is compared with a worker is made without any answer of the worker's fold, so that
@@ -389,7 +389,7 @@ def refined(
         known = sd > 1e-12
         z = np.where(known, gained / np.where(known, sd, 1.0), 0.0)
         tell("views", turn + 1, ROUNDS + 1, float(z.max(initial=0.0)))
-        new = np.maximum(z - 1, 0)
+        new = np.maximum(z, 0)
         length = np.sqrt(((new * held) ** 2).sum(axis=0))
         new = new * scale / np.where(length > 1e-9, length, np.inf)
         x = np.where(held > 0, x, new) if turn == ROUNDS else new * held
