@@ -44,7 +44,7 @@ def evaluated(
     data, answers = (None, source) if isinstance(source, Answers) else (source, source.answers)
     table = told(prediction)
     known = knowledge(data, answers, "value" in table.frame.columns)
-    guess = coded(table, known.tasks, known.workers, known.classes, known.scale)
+    guess = coded(table, known.tasks, known.workers, known.classes, known.scale, known.said)
     for note in guess.notes:
         log.info(note)
     kept = chosen(known, guess, split)
@@ -131,6 +131,11 @@ class Known:
     answers: Answers | None
     place: np.ndarray | None  # task of the answers -> task here
     rows: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None  # task, worker, label, count of each answer
+
+    @property
+    def said(self) -> Names:
+        """The classes without those that only the truth has."""
+        return self.classes if self.answers is None else self.answers.classes
 
     @property
     def answered(self) -> np.ndarray:

@@ -329,10 +329,10 @@ def numbers(tasks: list[str], values: np.ndarray, file: Path | None = None) -> L
 
 
 def all_classes(seen: Names, items: Items) -> Names:
-    """The classes of the data in their order, and behind them those that only labels have."""
+    """The classes of the data and those that only labels have."""
     if items.stated is None or not len(items.stated):
         return seen
-    return Names([*items.stated, *(name for name in seen if name not in items.stated)])
+    return items.stated.with_others(seen)
 
 
 def ordered(items: Items) -> str:

@@ -191,9 +191,10 @@ class Predicted:
     notes: tuple[str, ...] = ()
 
 
-def coded(table: Told, tasks: Names, workers: Names | None, classes: Names, scale: str) -> Predicted:
-    """Codes of a table of predictions; whatever cannot be meant is an error that names the row."""
-    table = named(table, classes)
+def coded(table: Told, tasks: Names, workers: Names | None, classes: Names, scale: str, said: Names) -> Predicted:
+    """Codes of a table of predictions; whatever cannot be meant is an error that names the row. `said` are the classes
+    without those that only the truth has: arrays and submissions speak of them by their places."""
+    table = named(table, said, classes)
     frame, notes = table.frame, []
     if "task" not in frame.columns:
         raise table.bad(f"no column 'task'; found {', '.join(frame.columns[:12])}", expected=WANTED)
@@ -229,8 +230,8 @@ def coded(table: Told, tasks: Names, workers: Names | None, classes: Names, scal
     return Predicted(task, worker, split, label, prob, probs, None, tuple(notes))
 
 
-def named(table: Told, classes: Names) -> Told:
-    """Columns known by their place (arrays, submissions) under the names of the classes."""
+def named(table: Told, classes: Names, every: Names) -> Told:
+    """Columns known by their place (arrays, submissions) under the names of the classes, or of as many as there are in all."""
     import polars as pl
 
     numbered = [name for name in table.frame.columns if name.startswith("#")]
@@ -244,6 +245,8 @@ def named(table: Told, classes: Names) -> Told:
             )
         labels = pl.Series([*classes, None], dtype=pl.String).gather(code % (len(classes) + 1))
         return Told(table.frame.drop("#").with_columns(label=labels), table.file)
+    if len(numbered) == len(every):
+        classes = every
     if len(numbered) != len(classes):
         raise table.bad(f"{len(numbered)} numbers a task", expected=f"one for each of {len(classes)} classes")
     return Told(table.frame.rename(dict(zip(numbered, (f"p:{name}" for name in classes), strict=True))), table.file)

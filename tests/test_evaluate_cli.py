@@ -197,3 +197,19 @@ def test_a_truth_that_nobody_said(run, other):
     assert values(done) == pytest.approx(before, abs=1e-12, nan_ok=True)
     assert run("evaluate", "labels.csv", "data", "-s", "accuracy").value("accuracy") == pytest.approx(right - was / 60)
     assert run("evaluate", "labels.csv", "data", "-s", "log_loss").value("log_loss") > .3   # -log(1e-12) / 60 alone is .46
+
+
+@pytest.mark.parametrize("stated, expected", [((), .5), (("--classes", "1,2,3,4,5"), .5), (("--classes", "5,1"), 1)])
+def test_a_truth_that_nobody_said_stands_where_it_belongs(run, stated, expected):
+    """Between the classes that were said, not behind them, but where another order is stated; arrays keep their places."""
+    Path("few").mkdir()
+    Path("few/answers.csv").write_text("task,worker,label\n" + "".join(f"{t},w{w},{1 if t < 2 else 5}\n" for t in range(4) for w in range(3)))
+    Path("few/truth.csv").write_text("task,label\n0,1\n1,2\n2,5\n3,4\n")
+    reading = ("--scale", "ordinal", *stated)
+    for out, soft in (("labels.csv", []), ("hard.npy", []), ("soft.npy", ["--soft"])):
+        assert run("aggregate", "few", "-s", "mv", *soft, "-o", out, *reading).code == 0
+        done = run("evaluate", out, "few", "-s", "mae,accuracy,macro_f1", *reading)
+        assert done.code == 0, done.err
+        assert done.value("accuracy") == .5 and done.value("mae") == expected
+        if not stated:
+            assert [row["name"] for row in done.rows if row["of"] == "class"] == ["1", "2", "4", "5"]

@@ -316,7 +316,7 @@ def items_of(raw: Raw, answers: Answers | None, rules: Rules, messages: list) ->
             messages.append(f"{several} tasks have two truths and count as having none")
             known = known.filter(~pl.col("task").is_duplicated())
         said = known["label"].cast(pl.String)
-        classes = Names([*classes, *in_order(set(said.unique().to_list()) - set(classes))])
+        classes = classes.with_others(said.unique().to_list())
         truth[ids.code(known["task"].to_list())] = classes.code(said.to_list())
     splits = raw.splits
     if splits is None and raw.items is not None and "split" in raw.items.columns:

@@ -29,6 +29,12 @@ class Names(Sequence[str]):
         """In the order every output follows: by number if all are integers, else by code point."""
         return cls(in_order(set(texts)))
 
+    def with_others(self, texts: Iterable[str]) -> Names:
+        """These and others: all of them in order, or the others behind these where these have an order of their own."""
+        own = self.to_list()
+        others = in_order(set(texts) - set(own))
+        return Names.ordered([*own, *others]) if own == in_order(own) else Names([*own, *others])
+
     @classmethod
     def numbered(cls, n: int) -> Names:
         return cls([str(i) for i in range(n)])

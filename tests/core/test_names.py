@@ -52,6 +52,8 @@ def test_unknown_names():
         names[2]
     assert names != Names(["ab"]) != Names(["a", "b", ""]) and Names(["ab", ""]) != Names(["a", "b"])
     assert Names.numbered(3).to_list() == ["0", "1", "2"] and Names.ordered(["b", "a", "b"]).to_list() == ["a", "b"]
+    assert Names(["1", "10"]).with_others(["2", "1"]).to_list() == ["1", "2", "10"]
+    assert Names(["low", "high"]).with_others(["b", "a"]).to_list() == ["low", "high", "a", "b"]
     assert repr(Names(list("abcdef"))) == "Names('a', 'b', 'c', 'd', ...; 6)"
 
 

@@ -41,7 +41,7 @@ def of_answers(scored: Scored) -> Aim:
     if scored.counts is None or not scored.counts.any():
         return Aim(scored.truth, scored.known, why=nothing)
     best = scored.counts.max(axis=1)
-    alone = (scored.counts == best[:, None]).sum(axis=1) == 1
+    alone = (best > 0) & ((scored.counts == best[:, None]).sum(axis=1) == 1)
     note = remarks(
         "against the most frequent answer",
         left_out(int((~alone & (best > 0)).sum()), "with a tie"),

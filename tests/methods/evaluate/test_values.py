@@ -237,6 +237,15 @@ def test_accuracy():
     assert value(found, "accuracy") == 1 / 3 and "1 task of unknown truth left out" in found.note[0]
 
 
+def test_a_task_nobody_answered_has_no_most_frequent_answer():
+    """Nor with a single class, where nothing can be tied."""
+    told = pl.DataFrame({"task": ["0", "1"], "label": ["0", "0"]})
+    for classes in (1, 2):
+        found = evaluated(told, dataset(small([(0, 0, 0)], tasks=2, classes=classes)), "accuracy,macro_f1", against="answers")
+        assert rows_of(found, "accuracy")[0]["n"] == rows_of(found, "macro_f1")[0]["n"] == 1
+        assert "1 task unanswered left out" in found.note[0]
+
+
 def test_predictions_for_workers_become_one_for_each_task():
     base = small([(0, 0, 0), (0, 1, 1), (0, 2, 1), (1, 0, 1)], tasks=2, workers=3)
     pairs = {"task": ["0", "0", "0", "1"], "worker": ["0", "1", "2", "0"]}
