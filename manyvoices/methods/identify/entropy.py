@@ -4,7 +4,8 @@
 
 0 where all say the same, log K where all classes are said alike. Few answers look more alike than people are, so with few
 of them the interval reaches far up. Its ends are those of the entropy of Dirichlet distributions, exact mean and variance put
-into a Beta distribution: below with the counts plus 1 / K each, above with the counts plus 1 each.
+into a Beta distribution: below with the counts plus 1 / K each, above with the counts plus 1 each. It reaches up to log K
+where the counts are like those of equal shares (Pearson's chi-square below its 97.5 % point).
 
 Family: votes
 Needs: classes
@@ -22,7 +23,7 @@ from ...core.answers import Answers, Shard
 from ...core.fold import by_task
 from ...core.scores import Scores
 from ...kernels.rows import log, normalise
-from ...kernels.skills import between
+from ...kernels.skills import LEVEL, between
 from . import _rows
 
 FEW = 64  # classes up to which tasks are looked up by their sorted counts
@@ -45,12 +46,16 @@ def step(shard: Shard, _) -> Spread:
 
 def around(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Entropy and its interval for rows of counts."""
-    p = normalise(counts.astype(float))
-    value, most = np.maximum(-(p * log(p)).sum(axis=1), 0), np.log(max(counts.shape[1], 2))
+    from scipy.special import chdtri
+
+    p, K = normalise(counts.astype(float)), counts.shape[1]
+    value, most = np.maximum(-(p * log(p)).sum(axis=1), 0), np.log(max(K, 2))
     ends = []
-    for side, prior in ((0, 1 / max(counts.shape[1], 1)), (1, 1.0)):
+    for side, prior in ((0, 1 / max(K, 1)), (1, 1.0)):
         mean, variance = moments(counts, prior)
         ends.append(most * between(mean / most, variance / most**2)[side])
+    even = counts.sum(axis=1) * (K * (p**2).sum(axis=1) - 1) <= chdtri(max(K - 1, 1), (1 - LEVEL) / 2)
+    ends[1][even] = most  # which no quantile reaches
     return value, np.minimum(ends[0], value), np.maximum(ends[1], value)
 
 

@@ -236,7 +236,7 @@ def test_summary_names_the_lowest_and_the_highest():
     assert lines[0].startswith("entropy: 9 rows of task, median 0") and lines[1].startswith("  surely high  1 0.637 [")
     lines = scoring.summary(fit("skill", data, made)).splitlines()
     assert lines[0].startswith("skill: 3 rows of worker") and len(lines) <= 3
-    assert scoring.summary(fit("entropy", data, made).where(slice(0, 1))).splitlines()[1] == "               0 0 [0, 0.689] on 3"
+    assert scoring.summary(fit("entropy", data, made).where(slice(0, 1))).splitlines()[1] == "               0 0 [0, 0.693] on 3"
     same, data_ = of_rows([(t, w, 0) for t in range(3) for w in range(3)], "nominal")
     assert scoring.summary(fit("entropy", data_, same)) == "entropy: 3 rows of task, median 0, all alike"
     none = scoring.summary(identified(data, "bias"))

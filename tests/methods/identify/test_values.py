@@ -323,6 +323,14 @@ def test_the_entropy_interval_holds(classes, n, spread):
     assert holds(found, -(p * np.log(np.maximum(p, 1e-300))).sum(axis=1)) > .93
 
 
+@pytest.mark.parametrize("classes", [2, 4, 10])
+@pytest.mark.parametrize("n", [1, 3, 5, 10, 100])
+def test_the_entropy_interval_holds_where_all_classes_are_alike(classes, n):
+    label = np.random.default_rng(2).integers(classes, size=1500 * n)
+    found = identified(coded(np.arange(1500).repeat(n), np.tile(np.arange(n), 1500), label, 1500, n, classes), "entropy")
+    assert holds(found, np.full(1500, log(classes) - 1e-12)) > .93
+
+
 def test_two_thirds_by_hand():
     rows = [(0, w, 0) for w in range(3)] + [(1, 0, 0), (1, 1, 0), (1, 2, 1), (2, 0, 0), (2, 1, 1)]
     made, data = of_rows([*rows, (3, 0, 1)], "nominal", tasks=4)
