@@ -46,8 +46,18 @@ class Export:
     scale: dict[str, str] = field(default_factory=dict)  # question -> scale, where the tool tells
     items: dict[str, dict[str, str | None]] = field(default_factory=dict)  # task -> content
     notes: list[str] = field(default_factory=list)
-    dropped: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)  # answers to all questions at once
+    lost: dict[str, Counter[str]] = field(default_factory=dict)  # question -> the same of that question alone
     about: dict[str, Any] = field(default_factory=dict)
+
+    def drop(self, question: str, reason: str) -> None:
+        """An answer to one question that is none."""
+        self.lost.setdefault(question, Counter())[reason] += 1
+
+    def left_out(self, question: str | None = None) -> Counter[str]:
+        """What was dropped of a question, and of those that have no other answers: nobody could ask for theirs."""
+        lost = (of for name, of in self.lost.items() if name == question or name not in self.said)
+        return sum(lost, self.dropped)
 
     def add(
         self,
@@ -78,7 +88,7 @@ class Export:
     def raw(self, question: str | None = None, multilabel: str = "rows", *, mails: bool = False) -> Raw:
         """The answers to one question."""
         if not self.said:
-            raise nothing(self.path, self.dropped)
+            raise nothing(self.path, self.left_out())
         name, label = pick(question, in_order(self.said), multilabel, self.path)
         at, task, worker, labels, notes = zip(*self.said[name], strict=True)
         further = dict.fromkeys(key for note in notes for key in note)
@@ -101,7 +111,7 @@ class Export:
             truth=truth,
             items=self.items,
             notes=self.notes,
-            dropped=self.dropped,
+            dropped=self.left_out(name),
             mails=mails,
             about=self.about,
         )

@@ -83,14 +83,13 @@ def _read(path: Path) -> Export:
         given = _nested(record, at, records) if nested else _flat(record, at, records)
         for name, value, user, status in given:
             if status is not None and status != "submitted":
-                export.dropped[
-                    {"draft": "drafts", "discarded": "discarded responses"}.get(status, f"status {status}")
-                ] += 1
+                why = {"draft": "drafts", "discarded": "discarded responses"}.get(status, f"status {status}")
+                export.drop(name, why)
                 continue
             if (isinstance(value, list) and any(isinstance(part, dict | list) for part in value)) or isinstance(
                 value, dict
             ):
-                export.dropped["spans or rankings"] += 1
+                export.drop(name, "spans or rankings")
                 continue
             labels = labels_of(value, f"the response to {name}", records.path)
             numbers[name] = numbers.get(name, True) and isinstance(value, Number | int | float | None)

@@ -12,6 +12,8 @@
 - Predictions are read with `--predictions`, by workers called `model:VERSION`; their `score` is kept.
 - `lead_time` is kept as `seconds`, `created_at` as `when`. A person may annotate a task twice; answers stand in the
   order they were made.
+- JSON-MIN and CSV have a single choice or text as it is and all else as a value, `{"choices": ["a", "b"]}`, or a list of
+  values, `[{"rating": 4}]`; both are read.
 - In JSON-MIN and CSV nothing tells data from questions but where a column stands: between `id` and `annotator`. In the
   order of the alphabet, or with `id` first, questions are the columns that differ within a task, or else hold few
   different values.
@@ -21,6 +23,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,15 +32,16 @@ from ...core.errors import BadCall, BadInput
 from ...core.files import put_text
 from ...core.names import in_order
 from ._columns import rows_of
-from ._export import MAIL, Export, a_file, content, labels_of, listed_cell, ordinal, scalar
+from ._export import MAIL, Export, a_file, content, labels_of, ordinal, scalar
 from ._table import Records, glance, is_parquet, read_records
-from ._text import Number, as_text, cautious, head, one_file, peek_json, short
+from ._text import Number, as_text, cautious, decode_json, head, one_file, peek_json, short
 
 EXPECTED = (
     '[{"id", "data", "annotations": [...]}], or columns id, annotator, annotation_id, lead_time and the questions'
 )
-META = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement")
+META = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement", "history")
 KINDS = ("choices", "rating", "number", "text", "taxonomy", "pairwise", "datetime")
+REGION = "region"
 PLACED = ("start", "end", "x", "y", "points", "startOffset", "globalOffsets", "rle", "vertices", "ranges")
 
 
@@ -90,9 +94,9 @@ def labelstudio(
     return _read(path, worker, predictions, question).raw(question, multilabel, mails=worker == "email")
 
 
-def questions(path: Path, *, multilabel: str = "rows") -> list[str]:
+def questions(path: Path, *, multilabel: str = "rows", predictions: bool = False) -> list[str]:
     """What `--question` may be; nothing where one question only is asked."""
-    return _read(path).questions(multilabel)
+    return _read(path, predictions=predictions).questions(multilabel)
 
 
 def _read(path: Path, worker: str = "id", predictions: bool = False, question: str | None = None) -> Export:
@@ -127,22 +131,22 @@ class _Tasks:
             tasks += bool(models) and not predictions
             for model in models if predictions else ():
                 waiting.append((at, id, model, self.results(model), True))
-        if all(isinstance(one[2].get("created_at"), str) for one in waiting):
-            waiting.sort(key=lambda one: one[2]["created_at"])
-        names = list(dict.fromkeys(name for one in waiting for name, _, _ in one[3]))
+        waiting.sort(key=lambda one: _when(one[2]))
+        kept = [one for one in waiting if one[2].get("was_cancelled") is not True]
+        names = list(dict.fromkeys(name for one in kept for name, _, _ in one[3]))
         for one in waiting:
             self.read(*one, names)
+        if tasks and not self.export.said:
+            raise BadInput(
+                "predictions, but nobody's answers", file=records.path, expected="annotations, or --predictions"
+            )
         if tasks:
             self.export.notes.append(
                 f"predictions stand at {tasks} of the tasks and are no answers; --predictions reads them"
             )
         if worker == "email" and not self.addressed and self.export.said:
             raise BadCall(f"{records.path}: --worker email, but the export has no addresses; leave it out")
-        for name, kind in self.kinds.items():
-            labels = [label for row in self.export.said.get(name, ()) for label in row[3] or ()]
-            scale = {"number": "interval", "rating": "ordinal"}.get(kind)
-            if scale and (kind != "rating" or ordinal(labels)):
-                self.export.scale[name] = scale
+        _scales(self.export, self.kinds)
 
     def listed(self, task: dict[str, Any], key: str, at: int) -> list[dict[str, Any]]:
         found = task.get(key) or []
@@ -163,14 +167,11 @@ class _Tasks:
         results = said.get("result")
         for result in results if isinstance(results, list) else ():
             value = result.get("value") if isinstance(result, dict) else None
-            if not isinstance(value, dict) or any(key in value for key in PLACED):
+            if not isinstance(value, dict):
                 continue
             kind = str(result.get("type")).lower()
-            key = next((key for key in (kind, *KINDS) if key in value), None)
-            if kind == "pairwise" or (kind not in KINDS and "selected" in value):
-                key, kind = "selected", "pairwise"
-            if isinstance(result.get("from_name"), str) and key is not None:
-                found.append((result["from_name"], kind if kind in KINDS else key, value.get(key)))
+            if isinstance(result.get("from_name"), str) and (whole := _whole(value, kind)) is not None:
+                found.append((result["from_name"], *whole))
         return found
 
     def read(
@@ -184,7 +185,7 @@ class _Tasks:
         answers: dict[str, list[str]] = {}
         for name, kind, value in results:
             self.kinds.setdefault(name, kind)
-            answers.setdefault(name, []).extend(self.labels(name, kind, value, at))
+            answers.setdefault(name, []).extend(_labels(kind, value, f"{name} in record {at + 1}", path))
         if not answers and isinstance(said.get("result"), list) and said["result"]:
             export.dropped["annotations of regions only"] += 1
             return
@@ -208,11 +209,6 @@ class _Tasks:
                 score=score if model else None,
             )
 
-    def labels(self, name: str, kind: str, value: Any, at: int) -> list[str]:
-        if kind == "taxonomy" and isinstance(value, list):
-            value = [" / ".join(map(str, part)) if isinstance(part, list) else part for part in value]
-        return labels_of(value, f"{name} in record {at + 1}", self.records.path) or []
-
     def model(self, said: dict[str, Any]) -> str:
         version = scalar(said.get("model_version"), "model_version", self.records.path)
         return f"model:{version}" if version else "model"
@@ -233,6 +229,36 @@ class _Tasks:
         return text
 
 
+def _whole(value: dict[str, Any], kind: str = "") -> tuple[str, Any] | None:
+    """What a value says of the task as a whole: its kind and the labels; nothing of a region."""
+    if any(key in value for key in PLACED):
+        return None
+    key = next((key for key in (kind, *KINDS) if key in value), None)
+    if kind == "pairwise" or (kind not in KINDS and "selected" in value):
+        key, kind = "selected", "pairwise"
+    return None if key is None else (kind if kind in KINDS else key, value.get(key))
+
+
+def _labels(kind: str, value: Any, what: str, path: Path) -> list[str]:
+    if kind == "taxonomy" and isinstance(value, list):
+        value = [" / ".join(map(str, part)) if isinstance(part, list) else part for part in value]
+    return labels_of(value, what, path) or []
+
+
+def _scales(export: Export, kinds: dict[str, str]) -> None:
+    """Numbers are an interval scale, ratings an ordinal one."""
+    for name, kind in kinds.items():
+        labels = [label for row in export.said.get(name, ()) for label in row[3] or ()]
+        scale = {"number": "interval", "rating": "ordinal"}.get(kind)
+        if scale and (kind != "rating" or ordinal(labels)):
+            export.scale[name] = scale
+
+
+def _when(said: dict[str, Any]) -> str:
+    """To sort by: what has no time stays in front, in the order of the file."""
+    return time if isinstance(time := said.get("created_at"), str) else ""
+
+
 # JSON-MIN and CSV ----------------------------------------------------------------------------------------------------
 
 
@@ -251,62 +277,58 @@ def _flat(records: Records, worker: str, question: str | None) -> Export:
             file=records.path,
             expected="a column with answers, named with --question",
         )
-    order = range(len(records.rows))
-    times = [record.get("created_at") for record in records.rows]
-    if all(isinstance(time, str) for time in times):
-        order = sorted(order, key=lambda at: times[at])  # type: ignore[assignment]
     people = {str(record.get("annotator")) for record in records.rows}
     if worker == "email" and not any(MAIL.fullmatch(name) for name in people):
         raise BadCall(f"{records.path}: --worker email, but the export has no addresses; leave it out")
-    numbers = dict.fromkeys(asked, True)
-    for at in order:
-        record = records.rows[at]
-        what = f"of record {at + 1}"
+    said = [
+        {name: _said(record.get(name), f"{name} in record {at + 1}", records.path) for name in asked}
+        for at, record in enumerate(records.rows)
+    ]
+    kinds = {name: {kind for one in said for kind, _ in one[name]} for name in asked}
+    names = [name for name in asked if kinds[name] != {REGION}]
+    for at in sorted(range(len(records.rows)), key=lambda at: _when(records.rows[at])):
+        record, parts = records.rows[at], [part for name in asked for part in said[at][name]]
         task, person, taken, when = (
-            scalar(record.get(key), f"{key} {what}", records.path)
+            scalar(record.get(key), f"{key} of record {at + 1}", records.path)
             for key in ("id", "annotator", "lead_time", "created_at")
         )
-        for name in asked:
-            value = record.get(name)
-            if isinstance(value, dict) and isinstance(value.get("choices"), list):
-                value = value["choices"]
-            if isinstance(value, str) and not isinstance(value, Number) and value.startswith('{"choices":'):
-                value = _choices(value)
-            if isinstance(value, dict) or (
-                isinstance(value, list) and any(isinstance(part, dict | list) for part in value)
-            ):
-                export.dropped["annotations of regions only"] += 1
-                continue
-            labels = (
-                listed_cell(value)
-                if isinstance(value, str) and value and not isinstance(value, Number)
-                else labels_of(value, f"{name} {what}", records.path)
-            )
-            if (labels and labels[0][:1] == "{" and '"start"' in labels[0]) or (labels and labels[0][:2] == "[{"):
-                export.dropped["annotations of regions only"] += 1
-                continue
-            numbers[name] &= value is None or isinstance(value, Number)
-            export.add(name, at, task, person, labels, seconds=taken, when=when)
         if task and task not in export.items:
             export.items[task] = content(record, leave=(*META, *asked))
-    for name, only in numbers.items():
-        if only and ordinal(label for row in export.said.get(name, ()) for label in row[3] or ()):
-            export.scale[name] = "ordinal"
+        if person is None and not parts:
+            continue  # a task that waits for its first annotation
+        if parts and all(kind == REGION for kind, _ in parts):
+            export.dropped["annotations of regions only"] += 1
+            continue
+        for name in names:
+            found = [part for kind, part in said[at][name] if kind != REGION]
+            labels = [label for part in found for label in part] if found else None
+            export.add(name, at, task, person, labels, seconds=taken, when=when)
+    _scales(export, {name: next(iter(of)) for name, of in kinds.items() if len(of) == 1})
     return export
 
 
-def _choices(text: str) -> Any:
-    try:
-        return json.loads(text)["choices"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return text
+def _said(value: Any, what: str, path: Path) -> list[tuple[str, list[str]]]:
+    """Kind and labels of each thing said: `a`, `{"choices": ["a", "b"]}`, `[{"rating": 4}]`; in a CSV as text."""
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        with suppress(BadInput):  # a text may begin with a bracket
+            value = decode_json(value, path, EXPECTED)[0]
+    if value is None or value == "":
+        return []
+    if isinstance(value, dict):
+        return [(REGION, []) if (of := _whole(value)) is None else (of[0], _labels(*of, what, path))]
+    if value == [] or not isinstance(value, list):
+        return [("rating" if isinstance(value, Number) else "", labels_of(value, what, path) or [])]
+    if all(isinstance(part, list) for part in value):
+        return [("taxonomy", _labels("taxonomy", value, what, path))]
+    return [said for part in value for said in _said(part, what, path)]
 
 
 def _asked(columns: list[str], rows: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
     """The questions, and all columns that could be one."""
     others = [name for name in columns if name not in META]
-    between = columns[columns.index("id") + 1 : columns.index("annotator")] if columns != sorted(columns) else []
-    if set(between) & set(META):
+    shapes = dict.fromkeys(map(tuple, rows))  # a record of JSON-MIN has only the questions that were answered
+    between = list(dict.fromkeys(name for keys in shapes for name in _between(keys)))
+    if columns == sorted(columns) or set(between) & set(META):
         between = []
     if between and columns[0] != "id":
         return between, others
@@ -317,6 +339,10 @@ def _asked(columns: list[str], rows: list[dict[str, Any]]) -> tuple[list[str], l
     few = [name for name, said in values.items() if len(set(said)) * 2 <= len(said) or len(values) == 1]
     labels = [name for name in few if T == 1 or len(set(values[name])) != T]  # as many as tasks: what the tasks show
     return differing or labels or few or between[-1:], others
+
+
+def _between(keys: tuple[str, ...]) -> tuple[str, ...]:
+    return keys[keys.index("id") + 1 : keys.index("annotator")] if {"id", "annotator"} <= set(keys) else ()
 
 
 # Writing -------------------------------------------------------------------------------------------------------------

@@ -80,11 +80,11 @@ def _read(path: Path) -> Export:
             if len(flows) > 1:
                 name = f"{row.get('workflow_id')}/{name}"
             if value is _marks:
-                export.dropped["drawings and marks"] += 1
+                export.drop(name, "drawings and marks")
                 continue
             labels = labels_of(value, f"the value of {name}", table.path)
             if gold:
-                export.dropped["gold standard (now the truth)"] += 1
+                export.drop(name, "gold standard (now the truth)")
                 if task and labels and len(labels) == 1:
                     export.truth.setdefault(name, {}).setdefault(task, labels[0])
                 continue

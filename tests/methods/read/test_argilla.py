@@ -44,6 +44,21 @@ def test_several_labels_and_what_is_no_label(put):
     assert raw.dropped == {"spans or rankings": 1} and "no column with the status" in raw.notes[0]
 
 
+def test_what_is_left_out_of_one_question_is_not_counted_at_another(put):
+    flat = {
+        "id": "r1",
+        "q.responses": ["a", "b"],
+        "q.responses.users": ["u1", "u2"],
+        "q.responses.status": ["submitted", "draft"],
+        "p.responses": ["x", "y", "z"],
+        "p.responses.users": ["u1", "u2", "u3"],
+        "p.responses.status": ["submitted", "discarded", "draft"],
+    }
+    path = put("a.json", [flat])
+    assert read("argilla", path, question="q").dropped == {"drafts": 1}
+    assert read("argilla", path, question="p").dropped == {"drafts": 1, "discarded responses": 1}
+
+
 def test_lists_that_do_not_go_together(put):
     with pytest.raises(BadInput, match=r"q.responses: responses, users and status do not go together"):
         read("argilla", put("a.json", [{"id": 1, "q.responses": ["a"], "q.responses.users": ["u", "v"]}]))

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import copy
+import csv
+import io
 import json
 
 import pytest
@@ -111,6 +113,60 @@ def test_a_scalar_where_a_list_of_one_collapsed(put):
     assert raw.items.sort("task").rows() == [("1", "good"), ("2", "bad")] and set(raw.rows["seconds"]) == {"1.5"}
 
 
+WHOLE = {
+    "mood": ["glad", {"choices": ["glad", "sad"]}],
+    "stars": [[{"rating": 4}], [{"rating": 2}]],
+    "size": [[{"number": 2.5}], [{"number": 10}]],
+    "why": ["so", {"text": ["so", "it is"]}],
+    "kind": [[{"taxonomy": [["a", "b"]]}], [{"taxonomy": [["a", "b"], ["c"]]}]],
+    "best": [[{"selected": "left"}], [{"selected": "right"}]],
+    "box": [[{"x": x, "y": 2, "width": 3, "height": 4, "rectanglelabels": ["car"]}] for x in (1, 5)],
+}  # each control as Label Studio's own converter spells it in JSON-MIN; in a CSV what is no text is JSON
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_every_control_in_plain_tables(put, form):
+    about = [{"annotator": 7 + n, "annotation_id": n, "created_at": f"2024-0{n + 1}", "lead_time": 1} for n in range(3)]
+    said = [{name: values[n] for name, values in WHOLE.items()} for n in range(2)]
+    first = [{"text": "hi", "id": 5} | {"box": said[0]["box"]} | about[2]]  # nothing but a region
+    rows = first + [{"text": "hi", "id": 5} | said[n] | about[n] for n in range(2)]
+    if form == "csv":
+        names = sorted({name for row in rows for name in row})
+        cells = [
+            ["" if (v := row.get(n)) is None else v if isinstance(v, str) else json.dumps(v) for n in names]
+            for row in rows
+        ]
+        file = io.StringIO()
+        csv.writer(file).writerows([names, *cells])
+        rows = file.getvalue()
+    path = put(f"a.{form}", rows)
+    assert module("labelstudio").questions(path) == ["best", "kind", "mood", "size", "stars", "why"]
+    found = {name: read("labelstudio", path, question=name) for name in WHOLE if name != "box"}
+    assert {name: [(w, label) for _, w, label in triples(raw.rows)] for name, raw in found.items()} == {
+        "mood": [("7", "glad"), ("8", "glad"), ("8", "sad")],
+        "stars": [("7", "4"), ("8", "2")],
+        "size": [("7", "2.5"), ("8", "10")],
+        "why": [("7", "so"), ("8", "so"), ("8", "it is")],
+        "kind": [("7", "a / b"), ("8", "a / b"), ("8", "c")],
+        "best": [("7", "left"), ("8", "right")],
+    }
+    assert all(raw.dropped == {"annotations of regions only": 1} for raw in found.values())
+    assert found["size"].scale == "interval" and found["stars"].scale == "nominal"  # two values have no order yet
+
+
+def test_records_that_lack_a_question_or_a_time(put):
+    """JSON-MIN: a first task without any answer says neither where questions stand nor when it was made."""
+    rest = {"annotation_id": 1, "updated_at": "", "lead_time": 1}
+    none = {"text": "b", "id": 2, "annotator": None, "created_at": None, "annotation_id": None}
+    again = [
+        {"text": "a", "id": 1, "q": label, "annotator": 7, "created_at": time} | rest
+        for label, time in (("new", "2024-02"), ("old", "2024-01"))
+    ]
+    raw = read("labelstudio", put("a.json", [none, *again]))
+    assert triples(raw.rows) == [("1", "7", "old"), ("1", "7", "new")]
+    assert raw.about["question"] == "q" and raw.dropped == {} and raw.tasks == ["2"]
+
+
 def test_columns_by_the_alphabet(put):
     raw = read("labelstudio", put("a.csv", MIN_CSV))
     assert raw.about["question"] == "mood" and raw.items.columns == ["task", "text"]
@@ -119,6 +175,24 @@ def test_columns_by_the_alphabet(put):
         "good",
         "bad",
     ]
+
+
+def test_the_history_is_no_question(put):
+    head, *rows = MIN_CSV.splitlines()
+    history = [row + f',"[{{""id"": {n}}}]"' for n, row in enumerate(rows)]
+    path = put("a.csv", "\n".join([head + ",history", *history]))
+    assert module("labelstudio").questions(path) == [] and read("labelstudio", path).about["question"] == "mood"
+
+
+def test_predictions_alone_and_questions_nobody_answered(put):
+    model = [{"model_version": "v1", "result": [choice("q", "a"), choice("p", "b")]}]
+    path = put("a.json", task(predictions=model))
+    with pytest.raises(BadInput, match=r"predictions, but nobody's answers.*or --predictions"):
+        read("labelstudio", path, question="q")
+    assert module("labelstudio").questions(path, predictions=True) == ["p", "q"]
+    assert triples(read("labelstudio", path, question="q", predictions=True).rows) == [("1", "model:v1", "a")]
+    left = put("b.json", task(said(1, choice("q", "a")), said(2, choice("p", "b"), was_cancelled=True)))
+    assert module("labelstudio").questions(left) == []
 
 
 def test_no_id_no_worker(put):

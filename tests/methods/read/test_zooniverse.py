@@ -17,6 +17,14 @@ def test_tasks_of_the_workflow_are_questions(put):
     assert read("zooniverse", path, question="T1").rows["label"].to_list() == ["Cat", "Dog", None]
 
 
+def test_a_gold_standard_counts_once_a_question(put):
+    said = zoo(("T0", "x"), ("T1", "y"))
+    rows = [zoo_row(1, "a", 1, "1.1", said), zoo_row(2, "b", 2, "1.1", said, "true")]
+    path = put("a.csv", ZOO_HEAD + "".join(rows))
+    for question in ("T0", "T1"):
+        assert read("zooniverse", path, question=question).dropped == {"gold standard (now the truth)": 1}
+
+
 def test_versions_are_said_and_workflows_are_apart(put):
     rows = [zoo_row(1, "a", 1, "1.1", zoo(("T0", "x"))), zoo_row(2, "b", 2, "2.0", zoo(("T0", "y")))]
     raw = read("zooniverse", put("a.csv", ZOO_HEAD + "".join(rows)))
