@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from collections import Counter
 from dataclasses import fields
 from pathlib import Path
 
@@ -137,7 +138,8 @@ def convert(data, out, to, format, on, **options):
         notes += notes_of(dataset)
         if Path(place).is_dir():
             made = record | ({"question": question} if folder else {})
-            files.append(write_manifest(Path(place), ["convert"], made, fingerprints(Path(data), []), {}))
+            about = {"left_out": dataset.dropped, "notes": dataset.messages}
+            files.append(write_manifest(Path(place), ["convert"], made, fingerprints(Path(data), []), {}, about))
     more = {"input": data, "options": record, "common": common, "notes": notes}
     if to_stdout:
         text = Path(out).read_bytes().decode()
@@ -666,6 +668,7 @@ def scored(command, data, strategy, out, format, on, options, own, work, more=()
     given |= {name: value for name, value in options.items() if name in known and value is not None}
     reader = {name: value for name, value in options.items() if name not in known}
     notes: list[str] = []
+    left_out: Counter[str] = Counter()  # of the data in one folder, which may be about several questions
 
     def scores_of(question: str | None, **given):
         """The table of the data, or of one of their questions."""
@@ -676,6 +679,7 @@ def scored(command, data, strategy, out, format, on, options, own, work, more=()
             scores = work(api.placed(dataset, on), meta["asked"], **given)
         tell(common, dataset)
         notes.extend(notes_of(dataset))
+        left_out.update(dataset.dropped)
         return scores
 
     if reader.get("question") == "all":
@@ -688,6 +692,7 @@ def scored(command, data, strategy, out, format, on, options, own, work, more=()
         folders = {None: ""}
     tables, files = {}, []
     for question, folder in folders.items():
+        left_out.clear()
         if by_question(data, format, reader, given):
             names = questions(Path(data), format, of_reader(reader))
             without = {name: value for name, value in given.items() if name != "by"}
@@ -705,7 +710,8 @@ def scored(command, data, strategy, out, format, on, options, own, work, more=()
             files += scoring.save_files(scores, where)
             methods = [method.name for method, _ in meta["asked"] or []]
             made = record | ({} if question is None else {"question": question})
-            files.append(write_manifest(where, [command, *methods], made, fingerprints(Path(data), went_in), {}))
+            inputs, about = fingerprints(Path(data), went_in), {"left_out": dict(left_out)}
+            files.append(write_manifest(where, [command, *methods], made, inputs, {}, about))
     rows = {question: scores.to_polars().to_dicts() for question, scores in tables.items()}
     finish(
         command,

@@ -1172,6 +1172,16 @@ def test_folders_say_how_they_came_about(cli):
     assert json.loads(Path("peer/manifest.json").read_text())["command"] == ["convert"] and cli("inspect", "peer").code == 0
 
 
+def test_folders_count_what_was_left_out(cli):
+    write("gap.csv", "task,worker,label\n1,a,x\n1,b,\n1,c,y\n,d,x\n")
+    left = {"no task": 1, "missing label": 1}
+    for call in (["aggregate", "-s", "mv"], ["agree", "-s", "alpha"], ["identify", "-s", "entropy"]):
+        assert cli(call[0], "gap.csv", *call[1:], "-o", f"{call[0]}/").code == 0
+        assert json.loads(Path(f"{call[0]}/manifest.json").read_text())["left_out"] == left
+    assert cli("convert", "gap.csv", "native/").code == 0
+    assert json.loads(Path("native/manifest.json").read_text())["left_out"] == left
+
+
 def test_not_converging_is_said_without_a_trace(cli):
     assert "NOT converged" in cli("aggregate", "answers.csv", "-s", "iwmv", "--rounds", 1).err
 

@@ -83,7 +83,7 @@ def answers_of(
         )
     rows = cleaned(rows, raw, rules, dropped)
     if named:
-        rows = one_each(rows, raw, rules, dropped, messages)
+        rows = one_each(rows, raw, rules, scale, dropped)
     if scale == "interval":
         rows = numbers(rows, raw)
         classes = Names([])
@@ -161,11 +161,13 @@ def without_missing(rows: pl.DataFrame, raw: Raw, rules: Rules, dropped: dict) -
     return left_out(rows, absent, "missing label", dropped)
 
 
-def one_each(rows: pl.DataFrame, raw: Raw, rules: Rules, dropped: dict, messages: list) -> pl.DataFrame:
+def one_each(rows: pl.DataFrame, raw: Raw, rules: Rules, scale: str, dropped: dict) -> pl.DataFrame:
     """Several answers of a worker to a task, where an answer may be several rows."""
     if rules.repeats == "all":
         return rows
     pair, known = ["task", "worker"], raw.together
+    if known is None and scale == "multilabel":
+        known = "task"  # nothing tells answers apart: a worker's labels of a task were chosen together
     by = pair if known is None or known in pair else [*pair, known]
     one = rows if known is None else rows.unique(by, keep="first", maintain_order=True)
     distinct = one.select(pl.struct(pair).n_unique()).item()

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import read, scores, surest, triples
 
+import manyvoices as mv
 from manyvoices.core.dataset import Raw
 from manyvoices.core.errors import BadCall, BadInput, NotWritable
 from manyvoices.methods.read.native import questions, write
@@ -400,3 +401,12 @@ def test_real_sets(real_data, tmp_path, name, answers, tasks, workers, truth, it
 def test_omniglot_has_neither_answers_nor_items(real_data):
     with pytest.raises(BadInput, match=r"no answers and no items among META.json, omniglot28.npz"):
         read("native", real_data / "Omniglot")
+
+
+def test_labels_chosen_together_are_no_repeats(put):
+    """A folder written from an export of several labels says what the export says, whatever --repeats."""
+    put("answers.csv", "task,worker,label\n1,a,x\n1,a,y\n1,b,x\n")
+    folder = put("META.json", {"scale": "multilabel"}).parent
+    for rule in ("first", "last", "error"):
+        data = mv.read(folder, repeats=rule)
+        assert data.answers.n == 3 and not data.dropped
