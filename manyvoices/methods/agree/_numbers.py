@@ -165,7 +165,56 @@ def alphas(sums: np.ndarray) -> np.ndarray:
 @dataclass
 class KeptPoints(Kept):
     at: Any = whole(default=None)  # numbers [n] to points [n, q]
+    own: Ranks | None = whole(default=None)  # ... or ranks among what the pair said
     first: np.ndarray | None = whole(default=None)  # [P, ...] what the second pass needs of the first
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The middle rank of each value among the answers of each pair."""
+
+    known: np.ndarray  # distinct values, ascending
+    cell: np.ndarray  # (pair, value), ascending
+    rank: np.ndarray
+
+    @classmethod
+    def of(cls, answers: Answers, kept: Kept, known: np.ndarray) -> Ranks:
+        params = KeptPoints(kept.busy, kept.workers, kept.key, kept.met, own=cls(known, *np.zeros((2, 0))))
+        cell, n = answers.fold(spoken, params).cells.settled()
+        pair = cell // len(known)
+        total = np.bincount(pair, n, minlength=len(kept.key))
+        before = n.cumsum() - (total.cumsum() - total)[pair]
+        return cls(known, cell, (before - n / 2) / total[pair] - 0.5)
+
+    def cells(self, pair: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return pair.astype(np.int64) * len(self.known) + np.searchsorted(self.known, v)
+
+
+@dataclass
+class Spoken:
+    cells: Pile = whole()  # (pair, value) -> answers
+
+
+def spoken(shard: Shard, params: KeptPoints) -> Spoken:
+    v, parts = values(shard), []
+    assert params.own is not None
+    for pair, x, y, weight in met_kept(shard, params):
+        cell = np.concatenate([params.own.cells(pair, v[x]), params.own.cells(pair, v[y])])
+        parts.append(summed(cell, np.tile(weight, 2)))
+    return Spoken(Pile(parts or [(np.zeros(0, np.int64), np.zeros(0))]))
+
+
+def met_points(shard: Shard, params: KeptPoints):
+    """Pair of workers, the points of the first and of the second, weight."""
+    v = values(shard)
+    points = params.at(v) if params.own is None else None
+    for pair, x, y, weight in met_kept(shard, params):
+        if points is not None:
+            yield pair, points[x], points[y], weight
+        else:
+            own = params.own
+            a, b = (own.rank[np.searchsorted(own.cell, own.cells(pair, v[rows]))][:, None] for rows in (x, y))
+            yield pair, a, b, weight
 
 
 @dataclass
@@ -174,18 +223,17 @@ class Moments:
 
 
 def moments(shard: Shard, params: KeptPoints) -> Moments:
-    points, parts = params.at(values(shard)), []
-    for pair, x, y, weight in met_kept(shard, params):
-        a, b = points[x], points[y]
+    parts = [(np.zeros(0, np.int64), np.zeros((0, 4 + params.at(np.zeros(1)).shape[1])))]
+    for pair, a, b, weight in met_points(shard, params):
         columns = np.column_stack(
-            [np.ones(len(x)), ((a - b) ** 2).sum(axis=1), (a**2 + b**2).sum(axis=1), a[:, 0] - b[:, 0], a + b]
+            [np.ones(len(a)), ((a - b) ** 2).sum(axis=1), (a**2 + b**2).sum(axis=1), a[:, 0] - b[:, 0], a + b]
         )
         parts.append(summed(pair.astype(np.int64), columns * weight[:, None]))
-    return Moments(Pile(parts or [(np.zeros(0, np.int64), np.zeros((0, 4 + points.shape[1])))]))
+    return Moments(Pile(parts))
 
 
-def pair_moments(answers: Answers, kept: Kept, at: Any) -> np.ndarray:
-    params = KeptPoints(kept.busy, kept.workers, kept.key, kept.met, None, at)
+def pair_moments(answers: Answers, kept: Kept, at: Any, own: Ranks | None = None) -> np.ndarray:
+    params = KeptPoints(kept.busy, kept.workers, kept.key, kept.met, None, at, own)
     return answers.fold(moments, params).moments.settled()[1]
 
 
@@ -196,9 +244,9 @@ class Squares:
 
 def squares(shard: Shard, params: KeptPoints) -> Squares:
     """Each common task's effect on its pair's alpha, squared. `first`: observed, room, its factor, mean points."""
-    points, parts = params.at(values(shard)), []
-    for pair, x, y, weight in met_kept(shard, params):
-        a, b, given = points[x], points[y], params.first[pair]
+    parts = []
+    for pair, a, b, weight in met_points(shard, params):
+        given = params.first[pair]
         observed, room, more, square, middle = given[:, 0], given[:, 1], given[:, 2], given[:, 3], given[:, 4:]
         moved = 2 * more * ((a**2 + b**2).sum(axis=1) / 2 - square - ((a + b - 2 * middle) * middle).sum(axis=1))
         effect = (-(((a - b) ** 2).sum(axis=1) - observed) + observed / room * moved) / room
@@ -207,14 +255,22 @@ def squares(shard: Shard, params: KeptPoints) -> Squares:
 
 
 def pair_alphas(answers: Answers, kept: Kept, at: Coordinates) -> _pairs.Worked:
-    found = pair_moments(answers, kept, at)
+    own = Ranks.of(answers, kept, at.known) if at.known is not None else None
+    found = pair_moments(answers, kept, at, own)
     n = found[:, 0]
     more = 2 * n / (2 * n - 1)
     square, middle = found[:, 2] / (2 * n), found[:, 4:] / (2 * n)[:, None]
     observed, room = found[:, 1] / n, 2 * more * (square - (middle**2).sum(axis=1))
     room = np.where(room > 1e-12 * square, room, np.nan)
     params = KeptPoints(
-        kept.busy, kept.workers, kept.key, kept.met, None, at, np.column_stack([observed, room, more, square, middle])
+        kept.busy,
+        kept.workers,
+        kept.key,
+        kept.met,
+        None,
+        at,
+        own,
+        np.column_stack([observed, room, more, square, middle]),
     )
     error = np.sqrt(answers.fold(squares, params).squares.settled()[1]) / n
     nothing = np.zeros((len(n), 0))
