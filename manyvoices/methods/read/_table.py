@@ -124,6 +124,11 @@ def is_parquet(path: Path) -> bool:
     return _begins(path) == _PARQUET
 
 
+def is_array(path: Path) -> bool:
+    """An array as numpy saves it, .npy."""
+    return _begins(path) == b"\x93NUM"
+
+
 def glance(path: Path, rows: int = 200) -> list[list[str]]:
     """Column names and the first rows, for `recognise`, gaps empty; nothing if it is no table. May raise."""
     if _begins(path) == _PARQUET:

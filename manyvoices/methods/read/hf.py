@@ -1,9 +1,10 @@
-"""Hugging Face data sets: one row an answer, lists of answers in a row, or counts; JSON, JSON lines, Parquet, CSV.
+"""Hugging Face data sets: one row an answer, lists of answers in a row, or counts; JSON, JSON lines, Parquet, CSV, npy.
 
     long         comment_id, annotator_id, score, ...                          one row an answer
     parallel     annotator_ids: [3, 7], human_labels: [0, 1]                   two lists of one length
     anonymous    annotator_labels: ["neutral", "entailment"]                   nobody is named
     counts       label_counts: {"yes": 3, "no": 1}, or a column for each label
+    array        counts.npy, a row a task and a column a class                  tasks and classes are 0, 1, ...
 
 Lists and counts are found by the usual names of their columns, and GoEmotions, measuring-hate-speech and DICES by the
 columns only they have. Otherwise `--map FILE.toml` says what is what:
@@ -15,7 +16,7 @@ columns only they have. Otherwise `--map FILE.toml` says what is what:
 
 - Without a column for the task, rows are tasks 1, 2, ... with a note.
 - Lists without workers and counts name nobody: only methods that count votes can use them.
-- Other lists of the same length are kept as notes; what begins with `annotator_`, `rater_` or `worker_` and is the same
+- Other lists of that length in every row are kept as notes; what begins with `annotator_`, `rater_` or `worker_` and is the same
   in all rows of a worker is kept as the workers' attributes. Names, mails and places are not kept.
 - Soft labels alone (shares that sum to one) are no counts and are refused.
 """
@@ -28,14 +29,15 @@ import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import polars as pl
 
 from ...core.dataset import Raw
-from ...core.errors import BadInput
+from ...core.errors import BadCall, BadInput
 from ._columns import answers, find
 from ._export import Export, a_file, as_lists, content, finish, need, nothing, pick
 from ._people import private
-from ._table import Table, glance, read_table
+from ._table import Record, Table, glance, is_array, read_table
 from ._text import as_text, cautious, decode_json, short
 
 WORKERS = (
@@ -96,6 +98,8 @@ def recognise(path: Path) -> float:
     """Columns of lists and of counts with their usual names. Any other table only if no reader knows it: with a map."""
     if path.is_dir():
         return 0.0
+    if is_array(path):
+        return 0.55
     columns, *rows = glance(path) or [[]]
     if not rows:
         return 0.0
@@ -152,7 +156,9 @@ def hf(
     multilabel
         rows: one row for each label of an answer; binary: each label is a question to be answered yes or no.
     """
-    table = read_table(a_file(path))
+    if is_array(a_file(path)):
+        return _array(path, map, question, multilabel)
+    table = read_table(path)
     roles = _roles(table, map)
     if roles is None:
         if question is not None:
@@ -163,7 +169,9 @@ def hf(
 
 def questions(path: Path, *, map: str | None = None) -> list[str]:
     """What `--question` may be; nothing where one question only is asked."""
-    table = read_table(a_file(path))
+    if is_array(a_file(path)):
+        return []
+    table = read_table(path)
     asked = _questions(table, _roles(table, map) or {})
     return asked if len(asked) > 1 else []
 
@@ -433,8 +441,14 @@ def _lists(
         if one not in (column, worker, roles.get("task"), *further) and _shape(frame[one]) is None and not private(one)
     ]
     export.items = _items(frame, task, shows)
-    for at in keep.arg_true():
-        labels = _listed(frame[column][at], table, at, column)
+    said = {int(at): _listed(frame[column][at], table, at, column) for at in keep.arg_true()}
+    lists = {one: {at: _value(frame[one][at]) for at in said} for one in further}
+    beside = {  # of one length by chance in some rows is not beside
+        one: values
+        for one, values in lists.items()
+        if all(values[at] is None or (isinstance(values[at], list) and len(values[at]) == len(said[at])) for at in said)
+    }
+    for at, labels in said.items():
         people = [None] * len(labels) if worker is None else _listed(frame[worker][at], table, at, worker)
         if len(people) != len(labels):
             raise BadInput(
@@ -443,24 +457,14 @@ def _lists(
                 line=table.where(at)[1],
                 expected="a worker for each label",
             )
-        beside = {
-            one: values
-            for one in further
-            if isinstance(values := _value(frame[one][at]), list) and len(values) == len(labels)
-        }
         for place, (person, label) in enumerate(zip(people, labels, strict=True)):
             own = {
-                f"{one}_" if one in ("task", "worker", "label", "count", "at") else one: str(values[place])
+                f"{one}_" if one in ("task", "worker", "label", "count", "at") else one: str(values[at][place])
                 for one, values in beside.items()
-                if not isinstance(values[place], dict | list | None)
+                if values[at] is not None and not isinstance(values[at][place], dict | list | None)
             }
             export.add(
-                name,
-                int(at),
-                task[int(at)],
-                _scalar(person, table, at, worker or column),
-                _said(label, table, at, column),
-                **own,
+                name, at, task[at], _scalar(person, table, at, worker or column), _said(label, table, at, column), **own
             )
     if worker is None:
         notes.append(f"{column} lists labels of people who are not named")
@@ -532,4 +536,47 @@ def _counts(
         question=name,
         items=_items(frame, task, shows),
         notes=notes,
+    )
+
+
+def _array(path: Path, map: str | None, question: str | None, multilabel: str) -> Raw:
+    """A matrix of counts, as cifar10h-counts.npy is one."""
+    if map is not None:
+        raise BadCall(f"{path} has no columns with names: leave --map out")
+    name, asked = pick(question, ["label"], multilabel, path)
+    expected = "counts [tasks, classes]"
+    try:
+        counts = np.load(path, mmap_mode="r", allow_pickle=False)  # of the length its header states, or an error
+    except (ValueError, OSError, EOFError, OverflowError) as error:
+        raise BadInput(f"not a readable npy file ({error})", file=path, expected=expected) from None
+    if counts.ndim != 2 or counts.dtype.kind not in "iuf" or not counts.size:
+        raise BadInput(f"{counts.dtype} {list(counts.shape)}", file=path, expected=expected)
+    T, K = counts.shape
+    wrong = ~((counts >= 0) & (counts < 2**53) & (counts == np.floor(counts)))
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0].tolist()
+        soft = 0 < (value := counts[row, column].item()) < 1
+        raise BadInput(
+            f"the count of class {column} for task {row} is {value}",
+            file=path,
+            value=value,
+            expected="whole numbers" + ("; soft labels are shares, not votes" if soft else ""),
+        )
+    tasks, classes = (pl.Series([str(at) for at in range(n)]) for n in (T, K))
+    at = np.repeat(np.arange(T), K)
+    rows = {
+        "at": at,
+        "task": tasks[at],
+        "label": classes[np.tile(np.arange(K), T)],
+        "count": counts.astype(np.int64).ravel(),
+    }
+    return finish(
+        "hf",
+        path,
+        pl.DataFrame(rows),
+        Record(path),
+        question=name,
+        multilabel=multilabel,
+        asked=asked,
+        notes=[f"{path.name}: rows are tasks 0, 1, ..., columns are classes 0, 1, ..."],
     )

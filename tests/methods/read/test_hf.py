@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import io
+
+import numpy as np
 import pytest
 from reading import read, scores, surest, triples
 from samples import HF_ANONYMOUS, HF_COUNTS, HF_PARALLEL, lines, parquet
 
+import manyvoices as mv
 from manyvoices import inputs
 from manyvoices.core.errors import BadCall, BadInput
 from manyvoices.methods.read.hf import questions
@@ -33,6 +37,48 @@ def test_lists_and_counts_of_nobody(put):
     assert bare.rows["task"].to_list() == ["1", "2"] and bare.notes == [
         "no column for the task: rows are tasks 1, 2, ..."
     ]
+
+
+def test_a_list_beside_is_as_long_in_every_row(put):
+    first = {"id": "x", "annotator_ids": [3, 7], "human_labels": [0, 1], "times": [4, 5], "soft_label": [0.5, 0.5]}
+    second = {"id": "y", "annotator_ids": [7], "human_labels": [1], "times": None, "soft_label": [0, 1]}
+    raw = read("hf", put("a.jsonl", lines(first, second)))
+    assert raw.rows.columns == ["task", "worker", "label", "times"]
+    assert raw.rows["times"].to_list() == ["4", "5", None]
+
+
+def array(values, **more) -> bytes:
+    file = io.BytesIO()
+    np.save(file, np.array(values, **more), allow_pickle=True)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, np.float32])
+def test_a_matrix_of_counts(put, kind):
+    path = put("cifar10h-counts.npy", array([[3, 0, 1], [0, 4, 0]], dtype=kind))
+    assert surest(path) == "hf" and questions(path) == []
+    data = mv.read(path)
+    assert data.answers.n == 8 and data.answers.workers is None and data.answers.classes.to_list() == ["0", "1", "2"]
+    assert data.answers.counts().tolist() == [[3, 0, 1], [0, 4, 0]] and data.answers.tasks.to_list() == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (array([[0.25, 0.75]]), r"the count of class 0 for task 0 is 0.25.*soft labels are shares, not votes"),
+        (array([[1, 0], [2, -1]]), r"the count of class 1 for task 1 is -1"),
+        (array([[1.0, np.nan]]), r"the count of class 1 for task 0 is nan"),
+        (array([1, 2]), r"int64 \[2\]; expected counts \[tasks, classes\]"),
+        (array([["a", "b"]]), r"<U1 \[1, 2\]"),
+        (array([[{}, {}]]), r"not a readable npy file"),
+        (array([[1, 2]])[:40], r"not a readable npy file"),
+        (array([[1, 2]]).replace(b"(1, 2), }", b"(9**9, 2), }"), r"not a readable npy file"),
+        (array([[1, 2]]).replace(b"(1, 2), }          ", b"(9000000000000, 2)}"), r"not a readable npy file"),
+    ],
+)
+def test_an_array_that_is_none_of_counts(put, content, message):
+    with pytest.raises(BadInput, match=message):
+        mv.read(put("a.npy", content))
 
 
 def test_a_map_with_columns_of_zero_and_one(put):
