@@ -4,7 +4,7 @@
                   all.jsonl                     where annotation is shared
 
 Lines are `{"id", "text" or "filename", "label": [...], ..., "Comments"}`; files may be .jsonl, .json or .csv, in which
-labels are joined with `#`.
+labels are joined with `#`; gzipped or not.
 
 - The worker is the name of the file. `all.jsonl` alone says nothing about who: its labels are only counted.
 - The task is `id`. Several labels of a document are several labels of one answer.
@@ -34,6 +34,7 @@ SUFFIXES = (".jsonl", ".json", ".csv")
 MOST = 1 << 30  # bytes of a zip, unpacked
 FILES = 10_000
 MARK = b"PK\x03\x04"
+ANY_ZIP = 0.01  # no other reader opens one, so this one says what is wrong with it
 
 
 @cautious
@@ -43,15 +44,18 @@ def recognise(path: Path) -> float:
         files = _files(path)
         return 0.85 if files and all(_looks(file) for file in files) else 0.0
     with path.open("rb") as file:
-        if file.read(4) == MARK:
-            with zipfile.ZipFile(path) as archive:
-                names = _members(archive)
-                return 0.9 if names and len(names) == len(_real(archive)) else 0.0
-    return _looks(path)
+        if file.read(4) != MARK:
+            return _looks(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = _members(archive)
+            return 0.9 if names and len(names) == len(_real(archive)) else ANY_ZIP
+    except zipfile.BadZipFile:
+        return ANY_ZIP
 
 
 def _looks(path: Path) -> float:
-    if path.suffix.lower() not in SUFFIXES:
+    if _form(path) not in SUFFIXES:
         return 0.0
     columns = (glance(path) or [[]])[0]
     if (
@@ -61,7 +65,7 @@ def _looks(path: Path) -> float:
     ):
         return 0.0
     comments = "Comments" in columns
-    lists = path.suffix.lower() != ".csv" and all(
+    lists = _form(path) != ".csv" and all(
         isinstance(record, dict) and isinstance(record.get("label", record.get("labels")), list | None)
         for record in _first(path)
     )
@@ -70,7 +74,7 @@ def _looks(path: Path) -> float:
 
 
 def _first(path: Path) -> list[Any]:
-    if path.suffix.lower() == ".json":
+    if _form(path) == ".json":
         return [record for _, record in peek_json(path, 5)]
     text, whole = head(path)
     lines = text if whole else text.rpartition("\n")[0]
@@ -115,7 +119,7 @@ def _read(path: Path) -> Export:
             task = scalar(record.get("id"), "the id", file, number)
             labels = (
                 found.split("#")
-                if file.suffix.lower() == ".csv" and isinstance(found, str) and found
+                if _form(file) == ".csv" and isinstance(found, str) and found
                 else labels_of(found, "the label", file, number)
             )
             if task:
@@ -133,7 +137,7 @@ def _read(path: Path) -> Export:
 
 
 def _records(data: bytes, file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    if file.suffix.lower() == ".csv":
+    if _form(file) == ".csv":
         try:
             reader = csv.DictReader(io.StringIO(data.decode(), newline=""), strict=True)
             for record in reader:
@@ -169,22 +173,28 @@ def _contents(path: Path) -> Iterator[tuple[str, tuple[Path, bytes]]]:
         if not files:
             raise BadInput("no files of users", file=path, expected=EXPECTED)
         for file in files:
-            yield file.stem, (file, unpack(file))
+            yield _unpacked(file).stem, (file, unpack(file))
         return
     data = unpack(path, EXPECTED)
     if data[:4] == MARK:
         yield from _zipped(path, data)
     elif data.strip():
-        yield path.stem, (path, data)
+        yield _unpacked(path).stem, (path, data)
     else:
         raise BadInput("the file is empty", file=path, expected=READABLE)
 
 
+def _unpacked(file: Path) -> Path:
+    return file.with_suffix("") if file.suffix.lower() == ".gz" else file
+
+
+def _form(file: Path) -> str:
+    return _unpacked(file).suffix.lower()
+
+
 def _files(folder: Path) -> list[Path]:
     return [
-        file
-        for file in sorted(folder.iterdir())
-        if file.is_file() and file.suffix.lower() in SUFFIXES and file.name[0] != "."
+        file for file in sorted(folder.iterdir()) if file.is_file() and _form(file) in SUFFIXES and file.name[0] != "."
     ]
 
 

@@ -119,7 +119,7 @@ def recognise(path: Path) -> float:
         return 0.75
     if label and "Comments" not in columns and not find(columns, "worker"):
         return 0.55 if label not in ("label", "labels", "annotations") else 0.45
-    if any(_are_counts(text) for name in COUNTS if name in objects for text in cells[name][:3]):
+    if any(_are_numbers(text) for name in COUNTS if name in objects for text in cells[name][:3]):
         return 0.55
     return 0.0 if (find(columns, "task") and find(columns, "label")) or len(columns) < 2 else 0.01
 
@@ -133,12 +133,15 @@ def _named(columns: set[str], names: tuple[str, ...]) -> str | None:
     return next((plain[name] for name in names if name in plain), None)
 
 
-def _are_counts(text: str) -> bool:
+def _are_numbers(text: str) -> bool:
+    """Counts, or shares: of those the reader says best why they are none."""
     value = _value(text)
     return (
         isinstance(value, dict)
         and bool(value)
-        and all(isinstance(n, str | int | None) and re.fullmatch(r"\d+(\.0)?", str(n or 0)) for n in value.values())
+        and all(
+            isinstance(n, str | int | None) and re.fullmatch(r"\d*\.?\d+(e-?\d+)?", str(n or 0)) for n in value.values()
+        )
     )
 
 

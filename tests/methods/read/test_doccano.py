@@ -7,6 +7,7 @@ import pytest
 from reading import module, read, surest, triples
 from samples import DOCCANO, lines, zipped
 
+import manyvoices as mv
 from manyvoices.core.errors import BadInput
 
 ROWS = [("1", "anna", "pos"), ("2", "anna", None), ("1", "ben", "pos"), ("1", "ben", "odd"), ("2", "ben", "neg")]
@@ -29,6 +30,29 @@ def test_a_shared_export_names_nobody(put):
         assert raw.notes == ["all: annotation was shared, and nobody is named; labels are only counted"]
     both = read("doccano", put("b.zip", zipped(all__jsonl=DOCCANO["ben"], anna__jsonl=DOCCANO["anna"])))
     assert set(both.rows["worker"]) == {"all", "anna"}  # among others, somebody is called that
+
+
+def test_gzipped_files_name_their_users_too(put):
+    for name, text in DOCCANO.items():
+        put(f"folder/{name}.jsonl.gz", text)
+    folder = put("folder/.hidden", "").parent
+    assert surest(folder) == "doccano" and triples(read("doccano", folder).rows) == ROWS
+    shared = put("all.jsonl.gz", DOCCANO["ben"])
+    assert surest(shared) == "doccano" and "worker" not in read("doccano", shared).rows.columns
+    table = put("packed/anna.csv.gz", "id,text,label,Comments\n1,x,pos#odd,\n2,y,,\n").parent
+    assert triples(read("doccano", table).rows) == [("1", "anna", "pos"), ("1", "anna", "odd"), ("2", "anna", None)]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (zipped(anna__jsonl=DOCCANO["anna"])[:60], r"not a readable zip"),
+        (zipped(notes__txt="x"), r"no .jsonl, .json or .csv in the zip"),
+    ],
+)
+def test_a_zip_that_is_no_export_is_told_so(put, content, message):
+    with pytest.raises(BadInput, match=message):
+        mv.read(put("a.zip", content))
 
 
 def test_addresses_for_user_names_are_not_kept(put):

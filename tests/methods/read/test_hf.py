@@ -81,6 +81,11 @@ def test_an_array_that_is_none_of_counts(put, content, message):
         mv.read(put("a.npy", content))
 
 
+def test_shares_are_no_counts(put):
+    with pytest.raises(BadInput, match=r"line 1: the count of 'a' is '0.3'; .*soft labels are shares, not votes"):
+        mv.read(put("a.jsonl", lines({"id": 1, "label": {"a": 0.3, "b": 0.7}})))
+
+
 def test_a_map_with_columns_of_zero_and_one(put):
     map = str(put("map.toml", 'task = "id"\nworker = "rater_id"\nlabel = ["joy", "fear"]\n'))
     raw = read("hf", put("a.csv", EMOTIONS), map=map)
