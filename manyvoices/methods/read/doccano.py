@@ -8,7 +8,8 @@ labels are joined with `#`; gzipped or not.
 
 - The worker is the name of the file. `all.jsonl` alone says nothing about who: its labels are only counted.
 - The task is `id`. Several labels of a document are several labels of one answer.
-- Spans, entities and relations are no labels of a task; they are dropped and counted. Comments are not kept.
+- Spans, entities, relations, boxes and outlines are no labels of a task; documents with nothing else are dropped
+  and counted. Where intents and slots are asked for, the intents (`cats`) are the labels. Comments are not kept.
 - A zip is read in memory, never unpacked to disk; one that would grow beyond a gigabyte is refused.
 """
 
@@ -31,6 +32,7 @@ from ._text import READABLE, cautious, decode_json, head, peek_json, short, to_u
 
 EXPECTED = 'a zip or folder with a file for each user: {"id", "text", "label": [...]} a line'
 SUFFIXES = (".jsonl", ".json", ".csv")
+REGIONS = {"entities", "relations", "bbox", "segmentation"}
 MOST = 1 << 30  # bytes of a zip, unpacked
 FILES = 10_000
 MARK = b"PK\x03\x04"
@@ -109,10 +111,8 @@ def _read(path: Path) -> Export:
         export.notes += notes
         for number, record in _records(data, file):
             found = record.get("label", record.get("labels", record.get("cats")))
-            if (
-                "entities" in record
-                or "relations" in record
-                or (isinstance(found, list) and any(isinstance(part, list | dict) for part in found))
+            if (found is None and not REGIONS.isdisjoint(record)) or (
+                isinstance(found, list) and any(isinstance(part, list | dict) for part in found)
             ):
                 export.dropped["documents with spans"] += 1
                 continue

@@ -41,7 +41,9 @@ TABLES = (
 )
 USERS = ("user_id", "user", "annotator", "username")
 NOT_ASKED = ("instance_id", "displayed_text", "text", "timestamp", "time", *USERS)
-BESIDE = re.compile(r"annotator_origin(_detail)?|span_annotations|.+\._(spans|room|room_id)", re.DOTALL)
+BESIDE = re.compile(
+    r"annotator_origin(_detail)?|engine_(request|purpose)|span_annotations|.+\._(spans|room|room_id)", re.DOTALL
+)
 SPENT = re.compile(r"Time spent: (\d{1,6})d (\d{1,6})h (\d{1,6})m (\d{1,6})s")
 EXPECTED = "instance_id, user_id and a column per schema; or folders with user_state.json"
 Said = tuple[str, str | None, str | None, dict[str, Any], int, dict[str, str | None]]

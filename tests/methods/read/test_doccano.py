@@ -72,9 +72,19 @@ def test_spans_and_relations_are_no_labels(put):
         {"id": 1, "text": "x", "label": [[0, 3, "PER"]]},
         {"id": 2, "text": "x", "entities": [], "relations": []},
         {"id": 3, "text": "x", "label": ["a"]},
+        {"id": 4, "filename": "x.png", "bbox": [{"x": 1, "y": 2, "width": 3, "height": 4, "label": "car"}]},
     )
     raw = read("doccano", put("a.zip", zipped(anna__jsonl=spans)))
-    assert triples(raw.rows) == [("3", "anna", "a")] and raw.dropped == {"documents with spans": 2}
+    assert triples(raw.rows) == [("3", "anna", "a")] and raw.dropped == {"documents with spans": 3}
+
+
+def test_intents_stand_beside_slots(put):
+    slots = {"text": "x", "entities": [[0, 3, "City"]], "Comments": []}
+    said = lines(slots | {"id": 1, "cats": ["flight"]}, slots | {"id": 2, "cats": []})
+    path = put("a.zip", zipped(anna__jsonl=said, ben__jsonl=said))
+    raw = read("doccano", path)
+    assert surest(path) == "doccano" and not raw.dropped
+    assert triples(raw.rows) == [(t, w, "flight" if t == "1" else None) for w in ("anna", "ben") for t in "12"]
 
 
 def test_a_zip_stays_in_memory_and_small(put, tmp_path, monkeypatch):

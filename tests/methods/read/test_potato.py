@@ -75,8 +75,8 @@ def test_lines_of_json(put, tmp_path):
 
 
 def test_columns_that_are_no_questions(put):
-    head = "instance_id,user_id,annotator_origin,annotator_origin_detail,mood.glad,mood.sad,mood,stars,ents._spans,mood._room_id\n"
-    path = put("annotations.csv", head + "i1,u1,human,,true,,glad,4,[],r1\ni1,u2,llm,{},,sad,sad,2,[],r1\n")
+    head = "instance_id,user_id,annotator_origin,annotator_origin_detail,engine_purpose,engine_request,mood.glad,mood.sad,mood,stars,ents._spans,mood._room_id\n"
+    path = put("annotations.csv", head + "i1,u1,human,,,,true,,glad,4,[],r1\ni1,u2,llm,{},gold,{},,sad,sad,2,[],r1\n")
     assert module("potato").questions(path) == ["mood", "stars"]
     assert read("potato", path, question="mood").rows["label"].to_list() == ["glad", "sad"]
     assert read("potato", path, question="stars").rows["label"].to_list() == ["4", "2"]
