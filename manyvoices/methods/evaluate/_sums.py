@@ -2,7 +2,7 @@
 
 Up to a thousand tasks each is a group of its own; more are dealt at random into a thousand groups, which gives the
 same spread. A value that noise can only push up (a norm, a sum of absolute differences) has its interval reflected:
-where drawing again raises it by so much, the value itself is taken to be raised by as much.
+where drawing again raises its square by so much, the square itself is taken to be raised by as much.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def of_groups(
 def mirrored(
     value: np.ndarray, low: np.ndarray, high: np.ndarray, why: list[str]
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """The interval of a value from 0 that noise raises: reflected at the value."""
+    """The interval of a value from 0 that noise raises: reflected at the value, in squares, as these are what adds up."""
     said = [text.replace("interval: bootstrap", "interval: reflected bootstrap") for text in why]
-    return np.maximum(2 * value - high, 0), 2 * value - low, said
+    return np.sqrt(np.maximum(2 * value**2 - high**2, 0)), np.sqrt(np.maximum(2 * value**2 - low**2, value**2)), said
 
 
 def drawn(

@@ -5,7 +5,8 @@
 
 Computed once over all tasks: a mean over batches would depend on their size. 0 is perfect. Noise can only raise it,
 the more the fewer tasks there are in a bin, so a small value on few tasks is not to be had; the interval is
-reflected for that reason. The column `prob` of the predictions is enough.
+reflected for that reason, in squares: where probabilities are right it reaches down to 0. The
+column `prob` of the predictions is enough.
 
 Family: probabilities
 Needs: truth, classes, confidence

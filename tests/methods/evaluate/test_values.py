@@ -71,7 +71,7 @@ def test_dic_forms():
     found = forms(np.array([.5, .2, .4]), np.array([.6, .1, .7]))
     np.testing.assert_allclose(found[:3], [.469042, .191485, .1], atol=1e-6)
     assert found[3] == pytest.approx(.1 / (1.1 / 3))  # of the mean of M, .366667; of that of M' it would be .214286
-    assert forms(np.array([.6, .1, .7]), np.array([.5, .2, .4]))[3] == pytest.approx(.214286, abs=1e-6)
+    assert forms(np.array([.6, .1, .7]), np.array([.5, .2, .4]))[3] == pytest.approx(-.214286, abs=1e-6)  # written without its sign
 
 
 # --------------------------------------------------------------------------------------------------------- slow loops
@@ -289,6 +289,37 @@ def test_an_ece_made_of_noise_has_an_interval_that_reaches_down():
     told = pl.DataFrame({"task": [str(i) for i in range(300)], "label": ["a"] * 300, "prob": conf})
     found = evaluated(told, Dataset(None, items, None, None, "made", {}, [], {}), "ece")
     assert found.value[0] > .02 and found.low[0] < found.value[0] / 2 and "reflected" in found.note[0]
+
+
+@pytest.mark.parametrize("off", [0, .05])
+def test_the_interval_of_an_ece_holds(off):
+    """Also where probabilities are right and all of the value is noise."""
+    items = Names.numbered(200)
+    held = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        conf = rng.uniform(.5, .95, 200)
+        right = rng.random(200) < conf + off
+        data = Dataset(None, Items(items, Names(["a", "b"]), np.where(right, 0, 1), None, None, None), None, None, "made", {}, [], {})
+        found = evaluated(pl.DataFrame({"task": items.to_list(), "label": ["a"] * 200, "prob": conf}), data, "ece", bootstrap=200)
+        held += found.low[0] <= off <= found.high[0]
+    assert held >= 54
+
+
+@pytest.mark.parametrize("apart", [0, .1])
+def test_the_intervals_of_dic_hold(apart):
+    """Predictions that agree as the workers do (kappa .5), or less, on 30 common tasks a pair."""
+    held, W, n, true = np.zeros(4), 4, 30, np.sqrt([12, 1, 1, 4]) * apart
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        said, guess = ((rng.integers(2, size=(n, 1)) + (rng.random((n, W)) < wrong)) % 2
+                       for wrong in ((1 - sqrt(.5)) / 2, (1 - sqrt(.5 - apart)) / 2))
+        base = small([(t, w, said[t, w]) for t in range(n) for w in range(W)], tasks=n, workers=W)
+        told = pl.DataFrame([(str(t), str(w), str(guess[t, w])) for t in range(n) for w in range(W)], ["task", "worker", "label"], orient="row")
+        found = evaluated(told, dataset(base), "dic", bootstrap=200)
+        assert (found.value >= 0).all() and (found.low >= 0).all() and (found.value <= found.high).all()
+        held += (found.low <= true) & (true <= found.high)
+    assert (held >= 53).all(), held
 
 
 # -------------------------------------------------------------------------------------------------------------- oracles
