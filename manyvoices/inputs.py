@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,24 @@ def raw(source: Any, format: str | None, options: dict[str, Any]) -> Raw:
         return from_frame(source, options)
     if not str(source):
         raise BadInput("no name of a file or folder")
-    path = Path(source)
+    with permitted(Path(source)):
+        return from_path(Path(source), format, options)
+
+
+@contextmanager
+def permitted(path: Path) -> Iterator[None]:
+    """A file or folder one may not look into is unreadable input, wherever a reader finds out."""
+    try:
+        yield
+    except PermissionError as error:
+        raise BadInput(
+            f"cannot be read ({error.strerror or error})",
+            file=error.filename or path,
+            expected="a file or folder that may be read",
+        ) from None
+
+
+def from_path(path: Path, format: str | None, options: dict[str, Any]) -> Raw:
     if not path.exists():
         raise BadInput("no such file or folder", file=path)
     if path.is_fifo():  # a pipe can be read once, and readers look twice
@@ -113,11 +131,12 @@ def questions(path: Path, format: str | None, options: dict[str, Any]) -> list[s
     from inspect import signature
 
     given = {key: value for key, value in options.items() if value is not None and key != "question"}
-    name = recognised(path, given) if format is None else registry.resolve("read", format)[0]
     found = []
-    if "questions" in registry.about("read", name).functions:
-        ask = registry.module("read", name).questions
-        found = ask(path, **{key: value for key, value in given.items() if key in signature(ask).parameters})
+    with permitted(path):
+        name = recognised(path, given) if format is None else registry.resolve("read", format)[0]
+        if "questions" in registry.about("read", name).functions:
+            ask = registry.module("read", name).questions
+            found = ask(path, **{key: value for key, value in given.items() if key in signature(ask).parameters})
     if not found:
         raise BadCall(f"{path} was read as {name} and asks one question only: leave --question out")
     return found

@@ -12,6 +12,7 @@ from __future__ import annotations
 import codecs
 import csv
 import logging
+import os
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -54,7 +55,8 @@ def streamable(source: Path, format: str | None, rules: Rules, options: dict[str
     from .methods.read._columns import find
 
     if (
-        not source.is_file()
+        not os.path.isfile(source)
+        or not os.access(source, os.R_OK)  # the reader says so
         or source.suffix != ".csv"
         or source.stat().st_size < LARGE
         or rules.repeats != "all"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -57,3 +59,25 @@ def test_several_labels_an_answer_are_no_repeats(cli, tmp_path):
     assert one["agreement"] == 1 and one["repeated_answers"] == 0
     asked = cli("inspect", "labels", "--multilabel", "binary", "--json")
     assert asked.code == 2 and asked.error["expected"] == "a, b"
+
+
+@pytest.mark.parametrize("name", ["locked", "locked/answers.csv"])
+@pytest.mark.parametrize("verb", [["inspect"], ["inspect", "--on", "disk"], ["convert", "--question", "all"]])
+def test_what_one_may_not_look_into_is_unreadable_input(cli, monkeypatch, tmp_path, name, verb):
+    """Simulated: whoever runs the tests as root may look into everything."""
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    (folder / "answers.csv").write_text("task,worker,label\n1,a,x\n1,b,y\n")
+
+    def locked(look):
+        def looking(path, *args, **more):
+            if folder in Path(path).absolute().parents:
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return look(path, *args, **more)
+
+        return looking
+
+    for of, look in ((Path, "stat"), (Path, "open"), (os, "stat")):
+        monkeypatch.setattr(of, look, locked(getattr(of, look)))
+    done = cli(verb[0], tmp_path / name, *(["out/"] if verb[0] == "convert" else []), *verb[1:])
+    assert done.code == 3 and "cannot be read (Permission denied)" in done.err and not Path("out").exists()

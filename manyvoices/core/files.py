@@ -84,7 +84,7 @@ def spare(out: str | Path, inputs: Iterable[str | Path]) -> None:
     """Refuse to write over what is read: a file that goes in, or one of the files of a folder that does."""
     out = Path(out)
     for given in map(Path, inputs):
-        if not (out.exists() and given.exists()):
+        if not (os.path.exists(out) and os.path.exists(given)):  # or not to be seen: whoever reads it says so
             continue
         within = given.is_dir() and out.parent.samefile(given) and out.name.split(".")[0] in READ
         if within or out.samefile(given):
