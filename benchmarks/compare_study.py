@@ -137,7 +137,7 @@ def shared_errors(workers: int, classes: int) -> Callable:
 
 
 def strategy(name: str, **options) -> Callable[[int], mv.Dataset]:
-    return lambda seed: mv.simulate(name, workers=30, tasks=500, classes=5, per_task=10, seed=seed, **options)
+    return lambda seed: mv.simulate(name, workers=30, tasks=500, classes=5, seed=seed, **options)
 
 
 KINDS: dict[str, tuple[str, Callable[[int], mv.Dataset]]] = {

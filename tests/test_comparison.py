@@ -539,3 +539,16 @@ def test_real_sets(name):
     assert len(table.filter((table["score"] == "recommended") & (table["value"] == 1))) == 1
     for row in table.filter(table["score"] == "predicts_own").to_dicts():
         assert row["low"] <= row["value"] <= row["high"] < 0
+
+
+def test_the_study_can_draw_every_kind_of_crowd():
+    """Of the size its page says; the study itself takes minutes."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    spec = spec_from_file_location("compare_study", Path(__file__).parent.parent / "benchmarks" / "compare_study.py")
+    study = module_from_spec(spec)
+    spec.loader.exec_module(study)
+    tasks, each = {"few tasks": 50, "many tasks": 3000}, {"two labels": 2, "three labels": 3}
+    for kind, (_, draw) in study.KINDS.items():
+        answers = draw(0).answers
+        assert answers.n == tasks.get(kind, 500) * each.get(kind, 5) and len(answers.tasks) == tasks.get(kind, 500), kind
