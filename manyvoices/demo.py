@@ -22,10 +22,11 @@ from .core.files import put, put_text
 from .core.labels import worker_table
 from .reporting import reported
 from .reporting.summary import quiet
-from .runs import write_folder
+from .runs import fingerprints, write_folder, write_manifest
 
 KINDS = ("circle", "cross", "square", "star", "triangle")
 PICTURES, PEOPLE, EACH, SIDE = 400, 40, 8, 32
+TESTED = 3 * PICTURES // 10  # pictures that no network sees before
 GUESSING, SAME, BESIDE = slice(25, 31), 31, slice(32, 40)  # who among the people has which habit
 METHODS = ("mv", "wawa", "onecoin", "ds", "glad", "mace", "bcc")
 
@@ -51,6 +52,7 @@ def run(out: Path, seed: int, say: Callable[[str], None]) -> dict[str, Any]:
 
     chosen = api.aggregate(data, "bcc")
     files += write_folder(chosen, chosen.table(soft=True), out / "labels", data, None)
+    files.append(write_manifest(out / "labels", ["aggregate", "bcc"], {"soft": True}, fingerprints(crowd, []), {}))
     workers = worker_table(chosen, data.answers.per_worker()).sort("skill", descending=True)
     say("3. Who can be trusted, by bcc (skill with its 95 % interval):")
     for row in [*workers.head(2).to_dicts(), *workers.tail(2).to_dicts()]:
@@ -97,6 +99,7 @@ def taught(data: Dataset, out: Path, seed: int, say: Callable[[str], None]) -> t
         return [], []
     from .core import registry
     from .learning import trained_folder
+    from .reporting.trained import rate
 
     say("5. A network looks at the pictures and learns from everybody's answers; tested on pictures it has not seen:")
     votes = put(out / "votes.csv", api.aggregate(data, "mv").table().write_csv)
@@ -108,7 +111,11 @@ def taught(data: Dataset, out: Path, seed: int, say: Callable[[str], None]) -> t
         place = out / method
         options = {"encoder": "patches", "seed": seed}
         _, written, scores = trained_folder(job, data, registry.about(job, method), options, place, labels=labels)
-        say(f"     {title}: {scores['accuracy_test']:.3f} right")
+        options = registry.about(job, method).defaults() | options
+        written.append(
+            write_manifest(place, [job, method], options, fingerprints(out / "crowd", []), {}, {"scores": scores})
+        )
+        say(f"     {title}: {ranged(*rate(round(scores['accuracy_test'] * TESTED), TESTED))} right")
         places.append(place)
         files += written
     return places, files
@@ -134,7 +141,7 @@ def made(folder: Path, rng: np.random.Generator) -> list[Path]:
     return [
         put(folder / "images.npz", lambda file: file.write_bytes(held.getvalue())),
         *(put(folder / name, table.write_csv) for name, table in tables.items()),
-        put_text(folder / "META.json", '{"question": "What is on the picture?"}\n'),
+        put_text(folder / "META.json", '{"name": "Little pictures", "question": "What is on the picture?"}\n'),
     ]
 
 

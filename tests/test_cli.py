@@ -346,6 +346,8 @@ def test_demo(cli):
     assert done.code == 0 and list(done.json) == KEYS and done.json["command"] == "demo"
     files, accuracy = done.json["files"], done.json["result"]["accuracy"]
     assert "there/crowd/answers.csv" in files and "there/report.html" in files and all(Path(file).is_file() for file in files)
+    assert {"there/crowd/META.json", "there/labels/manifest.json"} <= set(files)
+    assert json.loads(Path("there/labels/manifest.json").read_text())["command"] == ["aggregate", "bcc"]
     assert accuracy["bcc"] > accuracy["mv"] + .1                   # eight people press the key beside the right one
     told = {line.partition(":")[0].strip(): line.partition(":")[2].split(", ") for line in done.err.splitlines() if ":" in line}
     assert [name.strip() for name in told["no information seen"]] == [f"p{n}" for n in range(26, 33)]
