@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,8 @@ from .core.answers import Shard
 from .core.dataset import Dataset
 from .core.fold import whole
 from .core.labels import many
+
+MEASURE = 10  # different numbers below which they may well be classes
 
 
 @dataclass
@@ -71,6 +74,8 @@ def inspected(data: Dataset) -> dict[str, Any]:
         if answers.scale != "interval":
             counts = answers.counts().sum(axis=0).astype(int)
             found["classes"] = {name: int(n) for name, n in zip(answers.classes, counts, strict=True)}
+        if answers.scale == "nominal" and are_numbers(answers.classes.to_list(), answers.n):
+            found["numbers_as_classes"] = len(answers.classes)
         if answers.scale not in ("interval", "multilabel"):
             found |= agreement(sums)
             found["unanimous_tasks"] = sums.unanimous
@@ -100,6 +105,18 @@ def spread(n: np.ndarray) -> dict[str, float]:
     return {"min": int(n.min()), "median": float(np.median(n)), "mean": round(float(n.mean()), 3), "max": int(n.max())}
 
 
+def are_numbers(classes: Sequence[str], answers: int) -> bool:
+    """Whether what was read as names of classes is a measure: numbers, not all of them whole, that hardly ever come again
+    (the codes of a catalogue do)."""
+    if len(classes) < max(MEASURE, answers / 5):
+        return False
+    try:
+        held = np.array([float(text) for text in classes])
+    except ValueError:
+        return False
+    return bool(np.isfinite(held).all() and (held % 1 != 0).any())
+
+
 def odd(found: dict[str, Any]) -> list[str]:
     """What a user may not expect of their own data."""
     said = []
@@ -109,6 +126,10 @@ def odd(found: dict[str, Any]) -> list[str]:
         said.append(
             "an answer may hold several labels and each label counts as an answer here; --multilabel binary asks about "
             "one label (--question), and then there is agreement"
+        )
+    if n := found.get("numbers_as_classes"):
+        said.append(
+            f"the labels are {n} different numbers, each taken as a class; --scale interval takes them as numbers"
         )
     if found.get("repeated_answers"):
         said.append(

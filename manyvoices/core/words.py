@@ -53,10 +53,15 @@ def interval(row: dict[str, Any], style=value) -> str:
     return f" (95 % interval {said})" if said else ""
 
 
-def name(text: str) -> str:
+def name(text: str, most: int = NAME) -> str:
     """Short, on one line, and without signs that would turn the direction of what follows."""
     text = " ".join(text.translate(TURNS).split())
-    return text if len(text) <= NAME else text[: NAME - 1] + "…"
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def begun(said: str) -> str:
+    """The beginning of a sentence."""
+    return said[:1].upper() + said[1:]
 
 
 def quoted(text: str) -> str:

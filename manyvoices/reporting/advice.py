@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.words import called, count, ends, interval, listed, number, quoted, share, value
+from ..core.words import begun, called, count, ends, interval, listed, number, quoted, share, value
 from .people import shifted
 from .tasks import TOO_MUCH, confused
 
@@ -19,14 +20,37 @@ Facts = dict[str, Any]
 
 def next_steps(facts: Facts) -> list[dict[str, str]]:
     """The most pressing first."""
-    steps = [step for find in STEPS if (step := find(facts))]
+    steps = [step for find in asked(facts["data"]) if (step := find(facts))]
     if not steps:
-        steps = [step_("Use the labels.", "Nothing in the answers calls for action first.", "confidence")]
+        where = "confidence" if facts["confidence"] else "tasks"
+        steps = [step_("Use the labels.", "Nothing in the answers calls for action first.", where)]
     return steps[:MOST]
+
+
+def asked(data: Facts) -> Sequence[Callable[[Facts], dict[str, str] | None]]:
+    """What is looked at: where the labels are not what they are taken for, nothing that rests on them."""
+    return (misread, hygiene) if data["scale"] == "multilabel" or data["numbers_as_classes"] else STEPS
 
 
 def step_(do: str, because: str, where: str) -> dict[str, str]:
     return {"do": do, "because": because, "where": where}
+
+
+def misread(facts: Facts) -> dict[str, str]:
+    """Labels that are no classes of which a task has one."""
+    if facts["data"]["scale"] == "multilabel":
+        return step_(
+            "Make a report about each label.",
+            "One answer may hold several labels; here each of them counts as an answer of its own, and a task gets one label. "
+            "--multilabel binary asks about one of them (--question): then agreement and workers can be judged.",
+            "data",
+        )
+    return step_(
+        "Say that the labels are numbers: --scale interval.",
+        f"They were taken as {number(facts['data']['numbers_as_classes'])} classes, none of them nearer to one than to another: "
+        "what stands here about agreement, workers and labels is of no use for numbers.",
+        "data",
+    )
 
 
 def hygiene(facts: Facts) -> dict[str, str] | None:
@@ -128,10 +152,14 @@ def missed(facts: Facts) -> dict[str, str] | None:
     )
 
 
-def agreement(facts: Facts) -> dict[str, str] | None:
-    alpha = next(
+def alpha_of(facts: Facts) -> Facts | None:
+    return next(
         (row for row in facts["agreement"]["rows"] if row["score"] == "alpha" and row["value"] is not None), None
     )
+
+
+def agreement(facts: Facts) -> dict[str, str] | None:
+    alpha = alpha_of(facts)
     if alpha is None or alpha["value"] >= 0.667:
         return None
     ends = interval(alpha)
@@ -150,11 +178,21 @@ def agreement(facts: Facts) -> dict[str, str] | None:
             f"Agreement beyond chance is {value(alpha['value'])}{ends}.",
             "agreement",
         )
+    noise = (
+        "That may be nothing at all: then the labels and their probabilities are chance too. "
+        if by_chance(alpha)
+        else ""
+    )
     return step_(
         "Look at the instructions before collecting more, and decide whether one label a task is what you want.",
-        f"Agreement beyond chance is only {value(alpha['value'])}{ends}. On a matter of opinion keep the spread of answers.",
+        f"Agreement beyond chance is only {value(alpha['value'])}{ends}. {noise}On a matter of opinion keep the spread of answers.",
         "agreement",
     )
+
+
+def by_chance(alpha: Facts | None) -> bool:
+    """Whether people agree no more than guessing would make them, for all that can be told."""
+    return alpha is not None and alpha["low"] is not None and alpha["low"] <= 0
 
 
 def people(facts: Facts) -> dict[str, str] | None:
@@ -167,7 +205,7 @@ def people(facts: Facts) -> dict[str, str] | None:
         f"No information about the tasks was seen in {'their' if len(some) > 1 else 'these'} answers, {share(share_of)} of all. "
         + (
             "Here they count like all others: take a method that weighs workers."
-            if facts["manifest"]["method"] in ALIKE
+            if facts["manifest"]["method"].partition("[")[0] in ALIKE
             else "The labels already give them little weight."
         )
         + " A broken form or a misread question looks the same.",
@@ -181,9 +219,20 @@ def views(facts: Facts) -> dict[str, str] | None:
         return None
     return step_(
         f"Do not remove {listed(row['worker'] for row in some)}: ask what they see.",
-        "They differ from most, and consistently so, as others do too: the question has more than one reading, or views differ.",
+        "They differ from most, and consistently so, as others do too: the question has more than one reading, or views differ."
+        + rightness(some),
         "workers",
     )
+
+
+def rightness(rows: list[dict[str, Any]]) -> str:
+    """How often they are right, where the truth is known: then a view can be told from a mistake."""
+    known = [row["accuracy"]["value"] for row in rows if (row.get("accuracy") or {}).get("value") is not None]
+    if not known:
+        return ""
+    reach = ends(min(known), max(known), share) if min(known) < max(known) else share(known[0])
+    mistaken = ": a misread question or a wrong key looks like this too" if max(known) <= 0.5 else ""
+    return f" Where the truth is known, {reach} of their answers are right{mistaken}."
 
 
 def groups(facts: Facts) -> dict[str, str] | None:
@@ -222,6 +271,8 @@ def doubtful(facts: Facts) -> dict[str, str] | None:
     sure, tasks = facts["confidence"], facts["tasks"]["rows"]
     if not sure or not sure["below_90"] or not tasks:
         return None
+    if sure.get("accuracy") is None and by_chance(alpha_of(facts)):
+        return None  # nothing says that the others are better
     gain = [row["another_vote"] for row in tasks if row.get("another_vote") is not None]
     more = (
         f" One more answer on the most open of them is expected to move its probabilities by {100 * max(gain):.0f} points."
@@ -271,7 +322,7 @@ def line(facts: Facts) -> dict[str, str] | None:
     both = listed(called(first[side], facts["meanings"]) for side in ("class", "other"))
     return step_(
         f"Make the line between {both} clearer in the instructions.",
-        f"{share(first['share'])} of all disagreements are between these two; by how often each is said it would be "
+        f"{begun(share(first['share']))} of all disagreements are between these two; by how often each is said it would be "
         f"{share(first['chance'])}.",
         "classes",
     )
@@ -284,9 +335,9 @@ def method(facts: Facts) -> dict[str, str] | None:
     if not take:
         return None
     why = next((row.get("why", "") for row in found["rows"] if row["method"] == take), "")
-    if why.startswith("the default") and take != own:
+    if why.startswith(("the default", "stands in")) and take != own:
         return None
-    reason = f"It {why}." if why.startswith("predicts") else f"It is {why}."
+    reason = f"It {why}." if why.startswith(("predicts", "stands in")) else f"It is {why}."
     if why.startswith("nothing"):
         reason = f"{why[0].upper()}{why[1:]}."
     keep = (

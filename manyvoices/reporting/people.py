@@ -140,6 +140,7 @@ def says_of(name: str, part: Scores, scale: str, method: str) -> str:
         return SCORES[name][1].replace("in steps of the scale", "in the unit of the numbers")
     if name != "skill":
         return SCORES[name][1]
+    method = method.partition("[")[0]  # without its options
     if scale == "interval" or method == "ordinal":
         return "How closely this worker's answers follow the values, as a correlation: 1 is perfectly, 0 not at all."
     if method in ("mv", "wawa"):

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from .. import api
+from ..comparison import Entry
+from ..core import registry
 from ..core.answers import Answers
 from ..core.consensus import Consensus
 from ..core.dataset import Dataset
@@ -50,6 +52,7 @@ def summarised(
     seen = inspected(data)
     facts: dict[str, Any] = {
         "title": titled(data, source),
+        "question": str(data.about.get("question") or ""),
         "next": [],
         "figures": [],
         "meanings": meanings(data, answers),
@@ -78,6 +81,9 @@ def summarised(
 
 def consensus(data: Dataset, answers: Answers, method: str) -> tuple[Consensus, str, str]:
     """The labels by the method asked for. The default gives way where it cannot work; that is said."""
+    chosen = registry.parse("aggregate", method)
+    if len(chosen) == 1:  # by its own name, whatever spelling it was asked for in
+        method = Entry(*chosen[0]).label
     rest = () if method != "bcc" else NUMBERS if answers.scale == "interval" else INSTEAD
     why = ""
     for name in (method, *rest):
@@ -252,7 +258,7 @@ def about_data(data: Dataset, answers: Answers, seen: dict[str, Any]) -> dict[st
             fact(
                 "Tasks with one answer",
                 alone,
-                "On these nobody can be held against anybody; their label is that answer.",
+                "On these nobody can be held against anybody; their label hangs on that one answer.",
             )
         )
     if seen.get("tasks", 0) > answered:
@@ -296,6 +302,7 @@ def about_data(data: Dataset, answers: Answers, seen: dict[str, Any]) -> dict[st
         "rows": rows,
     }
     section["scale"] = answers.scale
+    section["numbers_as_classes"] = seen.get("numbers_as_classes", 0)
     section["workers"] = None if answers.workers is None else len(answers.workers)
     section["says"] = [data_says(section, answers)]
     return section
@@ -357,7 +364,10 @@ def about_run(
     if instead:
         said.append(f"{instead}.")
     if found.converged is False:
-        said.append(f"The fit by {used} did not converge: raise --iterations, or take another method.")
+        more = f"-s '{used.partition('[')[0]}[iterations=1000]'"
+        said.append(
+            f"The fit by {used} did not converge: give it more iterations, as in {more}, or take another method."
+        )
     return {
         "title": "How this report was made",
         "says": said,

@@ -12,7 +12,7 @@ import numpy as np
 from ..core.answers import Answers
 from ..core.consensus import Consensus
 from ..core.dataset import Dataset
-from ..core.words import called, count, ends, listed, number, share, value
+from ..core.words import begun, called, count, ends, listed, number, share, value
 from ..kernels.skills import beta_interval
 from .counting import Cells, Counts
 
@@ -163,10 +163,14 @@ def about_classes(
         for k, m, n in counts.clashes[:PAIRS]
     ]
     for row in pairs:
-        row["says"] = f"{share(row['share'])} of all disagreements are between {both(row, meanings)}."
+        row["says"] = f"{begun(share(row['share']))} of all disagreements are between {both(row, meanings)}."
+    says = classes_say(rows, pairs, clashes, meanings)
+    if answers.scale == "multilabel":
+        pairs, clashes = [], 0
+        says = ["One answer may hold several labels: two different ones about a task need not be at odds."]
     section: dict[str, Any] = {
         "title": "Classes and what is mixed up",
-        "says": classes_say(rows, pairs, clashes, meanings),
+        "says": says,
         "rows": rows,
         "of": len(names),
         "pairs": pairs,
@@ -262,7 +266,7 @@ def two_say(rows: list[dict[str, Any]], meanings: dict[str, str]) -> list[str]:
 
 def pairs_say(pairs: list[dict[str, Any]], meanings: dict[str, str]) -> list[str]:
     first, clear = pairs[0], confused(pairs)
-    said = f"{share(first['share'])} of the disagreements are between {both(first, meanings)}. "
+    said = f"{begun(share(first['share']))} of the disagreements are between {both(first, meanings)}. "
     if first is clear:
         said += (
             f"By how often each is said it would be {share(first['chance'])}: make the line between them clearer first."

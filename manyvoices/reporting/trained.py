@@ -14,7 +14,7 @@ from ..core.answers import Answers
 from ..core.consensus import Consensus
 from ..core.dataset import Dataset
 from ..core.errors import BadInput
-from ..core.words import count, ends, number, share, value
+from ..core.words import count, ends, listed, share, value
 from ..kernels.calibration import heated, reliability
 from ..kernels.skills import beta_interval
 from .content import contents
@@ -318,8 +318,6 @@ def models_say(rows: list[dict[str, Any]]) -> list[str]:
     if len(known) > 1:
         best = max(known, key=lambda pair: pair[0]["accuracy"])
         near = [name for part, name in known if part["high"] >= best[0]["low"] and name != best[1]]
-        apart = (
-            f"cannot be told apart from {number(len(near))} other" + "s" * (len(near) != 1) if near else "leads clearly"
-        )
+        apart = f"cannot be told apart from {listed(near)}" if near else "leads clearly"
         said.append(f"{best[1]} is right most often on the test items ({share(best[0]['accuracy'])}) and {apart}.")
     return said

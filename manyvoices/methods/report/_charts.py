@@ -37,6 +37,7 @@ CONFIG: Spec = {
         "domainColor": "var(--line)",
         "tickColor": "var(--line)",
         "labelLimit": 150,
+        "labelSeparation": 6,
     },
     "legend": {"labelColor": "var(--ink)", "labelFontSize": 12, "title": None, "orient": "top", "columns": 2, "labelLimit": 200,
                "symbolOpacity": 1},

@@ -12,9 +12,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from markupsafe import Markup, escape
 
 from ...core.words import ends, name, number, share, value
 from ._charts import charts
@@ -69,8 +72,8 @@ def sha(script: str) -> str:
 def safe_json(held: Any) -> str:
     """JSON that cannot end the script element it stands in."""
     text = json.dumps(held, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for letter, escape in ESCAPES.items():
-        text = text.replace(letter, escape)
+    for letter, code in ESCAPES.items():
+        text = text.replace(letter, code)
     return text
 
 
@@ -119,9 +122,10 @@ def points(x: float) -> str:
     return f"{round(100 * x)} {'point' if round(100 * x) == 1 else 'points'}"
 
 
-def tied(said: str) -> str:
-    """No line ends between a number and its sign."""
-    return said.replace(" %", "\u00a0%")
+def tied(said: str) -> Markup:
+    """No line ends between a number and its sign, or within the name of an option."""
+    text = str(escape(said.replace(" %", "\u00a0%")))
+    return Markup(re.sub(r"--[a-z][a-z-]*", r'<span class="option">\g<0></span>', text))
 
 
 # bars within a line ----------------------------------------------------------------------------------------------------

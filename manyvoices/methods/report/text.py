@@ -26,7 +26,8 @@ def text(facts: Facts) -> str:
 
 
 def top(facts: Facts) -> list[str]:
-    lines = [f"# {plain(facts['title'])}", "", "A manyvoices report.", "", "## What to do next", ""]
+    asked = ["Question: " + plain(facts["question"]), ""] if facts["question"] else []
+    lines = [f"# {plain(facts['title'])}", "", *asked, "A manyvoices report.", "", "## What to do next", ""]
     lines += [f"{i}. **{plain(s['do'])}** {plain(s['because'])}" for i, s in enumerate(facts["next"], 1)]
     lines += [
         "",
@@ -181,8 +182,8 @@ def runs(section: Facts) -> list[str]:
     heads = ("run", "labels", "right (95 % interval)", "as in this report", "what it is")
     rows = ((r["run"], number(r["tasks"]), scored(r, "accuracy", share), same(r), r["says"]) for r in section["rows"])
     lines = [*head(section), *table(heads, rows), "### The same labels, run by run", ""]
-    same = ((r["run"], r["other"], number(r["tasks"]), same(r)) for r in section["between"])
-    lines += table(("run", "run", "common tasks", "same label"), same)
+    pairs = ((r["run"], r["other"], number(r["tasks"]), same(r)) for r in section["between"])
+    lines += table(("run", "run", "common tasks", "same label"), pairs)
     if section["differences"]:
         names = list(section["differences"][0]["labels"])
         lines += ["### Tasks that differ", ""]

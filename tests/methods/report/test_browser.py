@@ -419,6 +419,17 @@ def contrasts(page):
     }""")
 
 
+@pytest.mark.parametrize("name", ["plain", "every column", "hostile", "many classes"])
+def test_tables_are_printed_as_tables(name, made, opened):
+    """However narrow the paper is, and with nothing beyond its edge."""
+    at_hand = opened(made(name), viewport={"width": 687, "height": 970})      # A4 within margins of 14 mm
+    at_hand.page.emulate_media(media="print")
+    assert at_hand.wide() == []
+    heads = at_hand.page.locator("#workers thead, #classes .cards thead")
+    assert heads.count() >= 2 and all(heads.nth(i).bounding_box()["height"] > 10 for i in range(heads.count()))
+    assert at_hand.page.eval_on_selector("#workers tbody tr", "row => getComputedStyle(row).display") == "table-row"
+
+
 def test_print(made, opened):
     """On white in ink, without what only a screen has, nothing cut off, and saying where a list was cut."""
     at_hand = opened(made("plain"), color_scheme="dark", viewport={"width": 700, "height": 900})

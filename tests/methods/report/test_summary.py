@@ -294,13 +294,15 @@ def test_runs(data, facts, labels, tmp_path):
         (tmp_path / method).mkdir()
         found.table().write_csv(tmp_path / method / "labels.csv")
         api_labels[method] = dict(zip(found.tasks, found.labels(), strict=True))
-    section = summarised(data, folders([tmp_path / "bcc", tmp_path / "mv"]))["runs"]
+    whole = summarised(data, folders([tmp_path / "bcc", tmp_path / "mv"]))
+    section = whole["runs"]
     bcc, mv = section["rows"]
     differ = [t for t in api_labels["mv"] if api_labels["mv"][t] != api_labels["bcc"][t]]
     assert (bcc["run"], bcc["same"], mv["run"]) == ("bcc", 1, "mv")
     assert mv["same"] == pytest.approx(1 - len(differ) / 100) and section["different"] == len(differ) > 0
     assert {d["task"] for d in section["differences"]} == set(differ[:30])
     assert bcc["accuracy"] == pytest.approx(facts["confidence"]["accuracy"]) and bcc["known"] == 99
+    assert f"| bcc | mv | 100 | {share(mv['same'])} |" in text(whole) and json.loads(as_json(whole))["runs"] == section
 
 
 def test_many_workers_are_sampled_and_it_is_said(monkeypatch):
@@ -454,3 +456,83 @@ def test_two_groups_and_whose_side_the_labels_take():
     assert step["do"].startswith("Decide whether you want one label") and step["where"] == "agreement"
     assert f"equal {share(equal[0])} of the answers of" in step["because"] and f"and {share(equal[1])} of the others'" in step["because"]
     assert not any(s["do"].startswith("Keep the labels") for s in facts["next"])
+
+
+def step(facts, start):
+    return next((s["because"] for s in facts["next"] if s["do"].startswith(start)), None)
+
+
+def test_a_method_goes_by_its_own_name(rows):
+    """What is said of a method does not depend on how it was spelled, nor on its options."""
+    said, _ = rows
+    facts = summarised(dataset(said), {}, method="MajorityVote")
+    assert facts["manifest"]["method"] == "mv" and "-s MajorityVote" in facts["manifest"]["command"]
+    assert "that equal the labels" in facts["workers"]["columns"]["skill"]["says"]
+    short = summarised(dataset(said), {}, method="BCC[n_iter=1]")
+    assert short["manifest"]["method"] == "bcc[iterations=1]"
+    assert "give it more iterations, as in -s 'bcc[iterations=1000]'" in short["manifest"]["says"][1]
+
+
+def test_labels_that_are_not_what_they_are_taken_for():
+    """Several labels an answer, or numbers as classes: that comes first, and nothing that rests on a wrong reading."""
+    several = [(f"t{t}", f"w{w}", k) for t in range(40) for w in range(4) for k in "ab"[: 1 + (t + w) % 2]]
+    facts = summarised(dataset(several, scale="multilabel"), {})
+    assert [s["do"] for s in facts["next"]] == ["Make a report about each label."] and not facts["classes"]["pairs"]
+    assert not any("disagreements" in line for line in facts["classes"]["says"])
+    numbers = [(t, w, f"{x + i / 100:.2f}") for i, (t, w, x) in enumerate(NUMBERS)]
+    facts = summarised(dataset(numbers), {})
+    assert [s["do"] for s in facts["next"]] == ["Say that the labels are numbers: --scale interval."]
+    assert any("--scale interval" in line for line in facts["dropped"]["messages"])
+    codes = [(t, w, f"{1 + i % 3}.{i % 5}") for i, (t, w, _) in enumerate(NUMBERS)]
+    assert step(summarised(dataset(codes), {}), "Say that the labels") is None
+
+
+def test_agreement_that_may_be_chance():
+    """Nobody is sent to the least sure labels where all of them may be chance."""
+    rng = np.random.default_rng(4)
+    noise = [(f"t{t}", f"w{w}", "ab"[rng.integers(2)]) for t in range(40) for w in range(5)]
+    facts = summarised(dataset(noise), {})
+    assert facts["agreement"]["rows"][0]["low"] <= 0 and facts["confidence"]["below_90"]
+    assert "probabilities are chance too" in step(facts, "Look at the instructions") and step(facts, "Spend the next") is None
+    assert step(summarised(dataset(noise, truth={f"t{t}": "a" for t in range(40)}), {}), "Spend the next") is not None
+
+
+def test_a_view_beside_the_truth():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=160)
+    rows = [(f"t{t}", f"w{w}", f"c{(k + (w < 3)) % 3 if rng.random() < .9 else rng.integers(3)}") for t, k in enumerate(truth) for w in range(12)]
+    facts = summarised(dataset(rows, truth={f"t{t}": f"c{k}" for t, k in enumerate(truth)}), {})
+    right = [row["accuracy"]["value"] for row in facts["workers"]["rows"] if row["kind"] == "own"]
+    assert len(right) == 3
+    assert f"Where the truth is known, {ends(min(right), max(right), share)} of their answers are right: a misread" in step(facts, "Do not remove")
+    assert step(summarised(dataset(rows), {}), "Do not remove").endswith("or views differ.")
+
+
+def test_numbers_are_not_sent_elsewhere_without_evidence():
+    """What stands in for the default of `compare` is no advice to leave the method of the report."""
+    rng = np.random.default_rng(0)
+    rows = [(f"t{t}", f"w{w}", round(float(10 * np.sin(t) + rng.normal()), 2)) for t in range(40) for w in range(4)]
+    facts = summarised(dataset(rows, scale="interval"), {})
+    assert facts["manifest"]["method"] == "ordinal" and "stands in" in facts["methods"]["says"][0] and step(facts, "Try") is None
+    assert step(summarised(dataset(rows, scale="interval"), {}, method="mean"), "Keep").startswith("It stands in for bcc")
+
+
+def test_the_question_is_named(rows):
+    facts = summarised(dataset(rows[0], about={"question": "Is it | a <b>cat</b>?"}), {})
+    assert "Question: <bdi>Is it | a &lt;b&gt;cat&lt;/b&gt;?</bdi>" in html(facts)
+    assert "\nQuestion: Is it \\| a &lt;b&gt;cat&lt;/b&gt;?\n" in text(facts)
+    assert "Question:" not in html(summarised(dataset(rows[0]), {})).split("<nav")[0]
+
+
+def test_a_method_that_does_not_suit_says_so_once(tmp_path):
+    (tmp_path / "counts.jsonl").write_text("".join(json.dumps({"id": f"t{i}", "label_counts": {"a": 3 + i % 4, "b": 5 - i % 3}}) + "\n" for i in range(12)))
+    facts = summarised(api.read(tmp_path / "counts.jsonl"), {})
+    table = html(facts).split('id="methods"')[1].split("</section>")[0]
+    assert table.count("these answers name nobody") == len(facts["methods"]["rows"]) - 1 and 'colspan="3"' in table
+
+
+def test_sentences_begin_with_a_capital():
+    """Also where a share is said in words."""
+    rows = [(f"t{i}", f"w{w}", "ab"[(i + w) % 2] if i else "bc"[w % 2]) for i in range(600) for w in range(2)]
+    facts = summarised(dataset(rows), {})
+    assert facts["classes"]["pairs"][0]["says"].startswith("More than 99 %") and facts["classes"]["says"][0].startswith("More than 99 %")
