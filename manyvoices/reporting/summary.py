@@ -52,7 +52,6 @@ def summarised(
     seen = inspected(data)
     facts: dict[str, Any] = {
         "title": titled(data, source),
-        "question": str(data.about.get("question") or ""),
         "next": [],
         "figures": [],
         "meanings": meanings(data, answers),
@@ -301,6 +300,7 @@ def about_data(data: Dataset, answers: Answers, seen: dict[str, Any]) -> dict[st
         "repeated": int(seen.get("repeated_answers") or 0),
         "rows": rows,
     }
+    section["question"] = str(data.about.get("question") or "")
     section["scale"] = answers.scale
     section["numbers_as_classes"] = seen.get("numbers_as_classes", 0)
     section["workers"] = None if answers.workers is None else len(answers.workers)

@@ -26,7 +26,7 @@ def text(facts: Facts) -> str:
 
 
 def top(facts: Facts) -> list[str]:
-    asked = ["Question: " + plain(facts["question"]), ""] if facts["question"] else []
+    asked = ["Question: " + plain(facts["data"]["question"]), ""] if facts["data"]["question"] else []
     lines = [f"# {plain(facts['title'])}", "", *asked, "A manyvoices report.", "", "## What to do next", ""]
     lines += [f"{i}. **{plain(s['do'])}** {plain(s['because'])}" for i, s in enumerate(facts["next"], 1)]
     lines += [
