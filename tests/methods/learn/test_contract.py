@@ -118,7 +118,7 @@ def test_a_step_moves_what_it_should_and_nothing_else(data, name):
     assert set(train.votes.worker[place]) > {0, 1, 2}
     weight = np.where(keep, train.votes.weight, 0)
     votes = only(train.votes, keep)
-    batch = replace(train, votes=votes).of(rows, None)
+    batch = next(replace(train, votes=votes).of([rows], None))
     assert set(batch.worker.tolist()) == {0, 1, 2} and weight.any()
     if caught.get("before"):
         caught["before"](0)
