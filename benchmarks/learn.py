@@ -9,10 +9,11 @@ known, and lines that are there are not made again: a run that was stopped goes 
     [[data]]
     name = "digits, spammers"
     of = "digits"            or RTE, HS-Brexit, MD-Agreement, CIFAR10H (in the folder MANYVOICES_DATA names)
-    crowd = "spammers"       or independent, correlated; without it, the answers that come with the data
+    crowd = "spammers"       or independent, correlated, learners; without it, the answers that come with the data
     tasks = 3000             so many of them, drawn once
     encoder = "features"
     answers_a_task = [2, 3]  of a simulated crowd
+    options = {lr = 0.01}    of its own, beside those of the suite
 
 Of digits and texts a fifth is tested on, another one with each of five seeds. Of CIFAR10H 500 images have answers: real
 crowds teach with them and are tested on the other 1,000; simulated crowds the other way round. An eighth of the rest
@@ -107,16 +108,47 @@ def habits(kind: str, rng: np.random.Generator, workers: int, classes: int) -> n
     return np.where(guess[:, None, None], 1 / classes, np.eye(classes))
 
 
-def crowd(kind: str, truth: np.ndarray, classes: int, many: tuple[int, int], seed: int, workers: int = 30):
+def crowd(kind: str, found: Source, many: tuple[int, ...], seed: int, workers: int):
     """Task, worker and label of a simulated crowd; each item has as many answers as one of `many`, at random."""
-    rng = np.random.default_rng([seed, 20])
-    sums = habits(kind, rng, workers, classes).cumsum(axis=2)
+    rng, n = np.random.default_rng([seed, 20]), len(found.truth)
+    says = learners(rng, found, workers) if kind == "learners" else None
+    sums = None if kind == "learners" else habits(kind, rng, workers, found.classes).cumsum(axis=2)
     most = max(many)
-    worker = rng.random((len(truth), workers)).argsort(axis=1)[:, :most].ravel()
-    task = np.repeat(np.arange(len(truth)), most)
-    label = (rng.random(len(task))[:, None] >= sums[worker, truth[task]]).sum(axis=1).clip(max=classes - 1)
-    keep = (np.arange(most) < rng.choice(many, size=len(truth))[:, None]).ravel()
+    worker = rng.random((n, workers)).argsort(axis=1)[:, :most].ravel()
+    task = np.repeat(np.arange(n), most)
+    if says is not None:
+        label = says[worker, task]
+    else:
+        label = (rng.random(len(task))[:, None] >= sums[worker, found.truth[task]]).sum(axis=1)
+        label = label.clip(max=found.classes - 1)
+    keep = (np.arange(most) < rng.choice(many, size=n)[:, None]).ravel()
     return task[keep], worker[keep], label[keep]
+
+
+def learners(rng: np.random.Generator, found: Source, workers: int) -> np.ndarray:
+    """[W, n] what workers say who are nets themselves, each taught a part of the truth, as in the public code of the papers
+    on annot-mix and MaDL: of each class a share ~ Beta(a, b), a ~ U(0, 1), b ~ U(.5, 2), in 1 to 20 epochs, rate up to .1."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.neural_network import MLPClassifier
+
+    says = np.zeros((workers, len(found.truth)), int)
+    for w in range(workers):
+        part = np.zeros(0, int)
+        a, b = rng.uniform(0, 1), rng.uniform(0.5, 2)
+        while len(part) < 10:
+            shares = rng.beta(a, b, found.classes)
+            of = [np.flatnonzero(found.truth == k) for k in range(found.classes)]
+            part = np.concatenate([rng.choice(x, int(share * len(x))) for x, share in zip(of, shares, strict=True)])
+        net = MLPClassifier(
+            128, batch_size=min(64, len(part)), learning_rate_init=rng.uniform(1e-4, 0.1),
+            max_iter=int(rng.integers(1, 21)), tol=0, n_iter_no_change=100, random_state=int(rng.integers(2**31)),
+        )  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            says[w] = net.fit(found.array[part], found.truth[part]).predict(found.array)
+    return says
 
 
 def splits(found: Source, simulated: bool, seed: int) -> np.ndarray:
@@ -137,9 +169,7 @@ def dataset(about: dict, found: Source, seed: int, folder: Path) -> mv.Dataset:
     """A folder as a user would have it, and what `read` makes of it."""
     kind, answers = about.get("crowd"), found.answers
     if kind:
-        task, worker, label = crowd(
-            kind, found.truth, found.classes, tuple(about["answers_a_task"]), seed, about.get("workers", 30)
-        )
+        task, worker, label = crowd(kind, found, tuple(about["answers_a_task"]), seed, about.get("workers", 30))
         names = np.array(found.ids)
         answers = pl.DataFrame({"task": names[task], "worker": worker.astype(str), "label": label.astype(str)})
     folder.mkdir(parents=True)
@@ -295,7 +325,9 @@ def run(suite: dict, out: Path, only: str | None, limit: float) -> None:
             for seed in sorted({seed for seed, _ in left}):
                 data = dataset(part, found, seed, Path(folder) / str(seed))
                 for method in [method for s, method in left if s == seed]:
-                    options = suite.get("options", {}) | {"encoder": part["encoder"], "seed": seed}
+                    options = (
+                        suite.get("options", {}) | part.get("options", {}) | {"encoder": part["encoder"], "seed": seed}
+                    )
                     row = {"data": part["name"], "method": method, "seed": seed} | one(data, method, options, limit)
                     row["same_test"] = found.answered is not None  # as with the other seeds
                     file.write(json.dumps(row | about | {"when": time.strftime("%Y-%m-%d")}) + "\n")

@@ -151,8 +151,9 @@ def test_every_item_is_tested_on_once(home, learn):
 @pytest.mark.parametrize("kind", ["independent", "correlated", "spammers"])
 def test_simulated_crowds_are_as_said(learn, kind):
     truth = np.arange(5000) % 10
-    task, worker, label = learn.crowd(kind, truth, 10, (2, 3), 0)
-    again = learn.crowd(kind, truth, 10, (2, 3), 0)
+    found = learn.Source(learn.numbered(5000), None, None, truth, 10, None)
+    task, worker, label = learn.crowd(kind, found, (2, 3), 0, 30)
+    again = learn.crowd(kind, found, (2, 3), 0, 30)
     assert all(np.array_equal(a, b) for a, b in zip((task, worker, label), again, strict=True))
     n = np.bincount(task, minlength=5000)
     assert set(n) == {2, 3} and .45 < (n == 2).mean() < .55
@@ -165,6 +166,18 @@ def test_simulated_crowds_are_as_said(learn, kind):
     tables = learn.habits(kind, np.random.default_rng(0), 30, 10)
     assert np.allclose(tables.sum(axis=2), 1)
     assert len(np.unique(tables.round(9), axis=0)) == {"independent": 30, "correlated": 3, "spammers": 2}[kind]
+
+
+def test_workers_who_are_nets_are_right_here_and_wrong_there(learn):
+    rng = np.random.default_rng(0)
+    truth = np.arange(600) % 3
+    found = learn.Source(learn.numbered(600), None, np.float32(rng.normal(size=(600, 4)) + 2 * np.eye(3, 4)[truth]), truth, 3, None)
+    task, worker, label = learn.crowd("learners", found, (2, 3, 4), 0, 12)
+    says = learn.learners(np.random.default_rng([0, 20]), found, 12)
+    assert set(np.bincount(task)) == {2, 3, 4} and np.array_equal(label, says[worker, task])
+    right = says == truth
+    by_class = np.stack([right[:, truth == k].mean(axis=1) for k in range(3)], axis=1)
+    assert .4 < right.mean() < .9 and right.mean(axis=1).std() > .05 and np.ptp(by_class, axis=1).max() > .3
 
 
 def row(learn, seed, hits, same=False, **more):
