@@ -6,12 +6,14 @@
 
 Mixed items are what the network sees; where the encoder is trained on texts, which cannot be mixed, their features are.
 A pair costs a pass through the network. alpha = 0 mixes nothing; `mix_only_annotators` mixes answers to the same item only.
+For the first `warm` epochs everybody's confusions are those of somebody who is right `prior` of the time. A net that is shown
+item and worker learns the answers faster than the network learns the truth, and would leave it nothing to explain.
 
 Family: networks for crowds
 Needs: items, workers
 Reference: Herde, Luehrs, Huseljic and Sick (2024), Annot-mix: learning with noisy class labels from multiple annotators via
     a mixup extension, ECAI.
-Also: annot_mix, AnnotMix
+Also: annot_mix, AnnotMix; warm=warmup_epochs
 """
 
 from __future__ import annotations
@@ -25,24 +27,35 @@ from ...core.errors import BadCall
 from ...core.items import Items
 from ...nn.lesson import Lesson, cross_entropy
 from ...nn.model import Learned
-from ...nn.nets import Crowd, Norm, odds, one_hot_layer, pick, through, unbiased
+from ...nn.nets import Crowd, Norm, odds, one_hot_layer, pick, planted, through, unbiased
 from ...nn.training import Training
 
 
 class AnnotMix(Crowd):
     depends = True
+    first: torch.Tensor
 
     def __init__(
-        self, net, workers: int, classes: int, alpha: float = 1.0, mix_only_annotators: bool = False, prior: float = 0.9
+        self,
+        net,
+        workers: int,
+        classes: int,
+        alpha: float = 1.0,
+        mix_only_annotators: bool = False,
+        prior: float = 0.9,
+        warm: int = 0,
     ):
         super().__init__(net, workers, classes)
-        self.alpha, self.within = alpha, mix_only_annotators
+        self.alpha, self.within, self.warm = alpha, mix_only_annotators, warm
+        self.register_buffer("first", planted(classes, prior).log(), persistent=False)
         self.who, self.what = one_hot_layer(workers, 128), nn.Linear(net.width, 128)
         self.inner = nn.Sequential(nn.Dropout(0.5), unbiased(nn.Linear(256, 128)), Norm(128), nn.ReLU())
         self.outer = nn.Linear(128, classes * classes)
         self.outer.bias.data.copy_(torch.eye(classes).flatten() * odds(prior, classes))
 
     def confusions(self, h, who):
+        if self.training and self.epoch < self.warm:
+            return self.first.expand(len(h), -1, -1)
         both = torch.cat([who, self.what(h.detach())], dim=1)
         return self.outer(self.inner(both)).reshape(-1, self.classes, self.classes).log_softmax(-1)
 
@@ -84,6 +97,7 @@ def annotmix(
     alpha: float = 1.0,
     mix_only_annotators: bool = False,
     prior: float = 0.9,
+    warm: int = 10,
     training: Training = Training(),
 ) -> Learned:
     """Learn the network and the workers' net from mixed pairs.
@@ -96,11 +110,14 @@ def annotmix(
         Mix the answers to an item with one another, and nothing across items.
     prior
         How often workers are right at the start.
+    warm
+        Epochs in which all workers are as right as at the start; at most a third of all.
     """
     if not 0 < prior < 1:
         raise BadCall(f"annotmix: prior is {prior}; expected a number between 0 and 1")
     if alpha < 0:
         raise BadCall(f"annotmix: alpha is {alpha}; expected 0 or more")
     lesson = Lesson.of(items, answers, training)
-    model = lesson.build(AnnotMix, alpha=alpha, mix_only_annotators=mix_only_annotators, prior=prior)
+    options = {"alpha": alpha, "mix_only_annotators": mix_only_annotators, "prior": prior}
+    model = lesson.build(AnnotMix, **options, warm=min(warm, training.epochs // 3))
     return lesson.learn(model, loss, score=cross_entropy)

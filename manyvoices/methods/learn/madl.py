@@ -8,12 +8,14 @@
     weight[j]    ~ 1 / sum over workers i of exp(-gamma |a[j] - a[i]|^2),  mean 1
 
 Ten colluding workers are one opinion: the weights see to it. Beyond 256 workers the sum runs over 256 evenly chosen ones.
-Neither features nor embeddings are trained through the weights, nor features through the workers' net.
+Neither features nor embeddings are trained through the weights, nor features through the workers' net. For the first `warm`
+epochs everybody's confusions are those of somebody who is right `prior` of the time: the workers' net learns the answers
+faster than the network learns the truth, and would leave it nothing to explain.
 
 Family: networks for crowds
 Needs: items, workers
 Reference: Herde, Huseljic and Sick (2023), Multi-annotator deep learning, TMLR.
-Also: MaDL
+Also: MaDL; warm=warmup_epochs
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from ...core.errors import BadCall
 from ...core.items import Items
 from ...nn.lesson import Lesson, cross_entropy, likelihood
 from ...nn.model import Learned
-from ...nn.nets import Crowd, Norm, odds, one_hot_layer, pick, unbiased
+from ...nn.nets import Crowd, Norm, odds, one_hot_layer, pick, planted, unbiased
 from ...nn.training import Training
 
 ALPHA, BETA = 1.25, 0.25
@@ -41,6 +43,7 @@ D = 16  # numbers for each worker and item
 class MaDL(Crowd):
     depends = True
     others: torch.Tensor
+    first: torch.Tensor
 
     def __init__(
         self,
@@ -52,9 +55,11 @@ class MaDL(Crowd):
         per_item: bool = True,
         outer: bool = True,
         alike: bool = True,
+        warm: int = 0,
     ):
         super().__init__(net, workers, classes)
-        self.confusion, self.depends, self.alike = confusion, per_item, alike
+        self.confusion, self.depends, self.alike, self.warm = confusion, per_item, alike, warm
+        self.register_buffer("first", planted(classes, prior).log(), persistent=False)
         self.who, self.what = one_hot_layer(workers, D), nn.Linear(net.width, D) if per_item else None
         self.both = unbiased(nn.Linear(D * D, D)) if per_item and outer else None
         width = D * (1 + (self.what is not None) + (self.both is not None))
@@ -68,6 +73,8 @@ class MaDL(Crowd):
         self.register_buffer("others", torch.from_numpy(some), persistent=False)
 
     def tables(self, seen, at, worker):
+        if self.training and self.epoch < self.warm:
+            return self.first.expand(len(worker), -1, -1)
         who = self.who(worker)
         parts = [who]
         if self.what is not None:
@@ -110,6 +117,7 @@ def madl(
     per_item: bool = True,
     outer: bool = True,
     alike: bool = True,
+    warm: int = 10,
     training: Training = Training(),
 ) -> Learned:
     """Learn the network and the workers' net together.
@@ -126,9 +134,12 @@ def madl(
         Give the workers' net products of worker and item too.
     alike
         Weigh answers by how many workers are alike.
+    warm
+        Epochs in which all workers are as right as at the start; at most a third of all.
     """
     if not 0 < prior < 1:
         raise BadCall(f"madl: prior is {prior}; expected a number between 0 and 1")
     lesson = Lesson.of(items, answers, training)
-    model = lesson.build(MaDL, confusion=confusion, prior=prior, per_item=per_item, outer=outer, alike=alike)
+    options = {"confusion": confusion, "prior": prior, "per_item": per_item, "outer": outer, "alike": alike}
+    model = lesson.build(MaDL, **options, warm=min(warm, training.epochs // 3))
     return lesson.learn(model, loss, score=cross_entropy)

@@ -124,6 +124,7 @@ def test_a_step_moves_what_it_should_and_nothing_else(data, name):
         caught["before"](0)
     parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
     model.train()
+    model.epoch = 99                                                        # past those in which something stands still
     with torch.random.fork_rng():
         torch.manual_seed(0)
         for _ in range(2):                                                  # ReLU and zero starts hide some gradients in the first step
@@ -202,6 +203,37 @@ def test_a_planted_crowd_beats_the_vote(name, tmp_path):
     at = dict(zip(data.answers.tasks, votes, strict=True))
     vote = np.mean([at[t] == str(truth[int(t.removeprefix("t"))]) for t in ids])
     assert mine > vote, (mine, vote)
+
+
+@pytest.fixture(scope="module")
+def perfect(tmp_path_factory):
+    """Two of eight workers say about each item what is true; half of the items are for testing. And how often training on the
+    truth is right there."""
+    rng = np.random.default_rng(0)
+    n, K, folder = 1200, 4, tmp_path_factory.mktemp("perfect")
+    truth = rng.integers(K, size=n)
+    rows = [(f"t{task}", f"w{worker}", str(truth[task])) for task in range(n) for worker in rng.choice(8, 2, replace=False)]
+    pl.DataFrame(rows, schema=["task", "worker", "label"], orient="row").write_csv(folder / "answers.csv")
+    np.save(folder / "features.npy", (np.eye(6)[truth] * 3.5 + rng.normal(size=(n, 6))).astype(np.float32))
+    (folder / "tasks.txt").write_text("".join(f"t{task}\n" for task in range(n)))
+    tasks = [f"t{task}" for task in range(n)]
+    pl.DataFrame({"task": tasks, "label": truth.astype(str)}).write_csv(folder / "truth.csv")
+    pl.DataFrame({"task": tasks, "split": ["train"] * 500 + ["dev"] * 100 + ["test"] * 600}).write_csv(folder / "splits.csv")
+    data = mv.read(folder)
+    how = {"epochs": 30, "hidden": 64, "dropout": 0.0}
+    return data, how, right_on_test(mv.train(data.items, "truth", "classifier", **how), data)
+
+
+def right_on_test(model, data):
+    ids, split = model.split
+    said = np.array(model.classes.to_list(), object)[model.predict(data.items).argmax(axis=1)]
+    return np.mean((said == np.array(data.items.truth_of(ids), object))[split == 2])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_perfect_crowd_is_as_good_as_the_truth(perfect, name):
+    data, how, best = perfect
+    assert right_on_test(mv.learn(data.items, data.answers, name, **how), data) >= best - .01
 
 
 @pytest.mark.parametrize("name", [n for n in METHODS if n not in CLOSED])
