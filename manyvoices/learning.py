@@ -376,19 +376,23 @@ def from_table(given: Any, items: Items) -> Labels:
 
 
 def from_npy(path: Path, items: Items) -> Labels:
-    """Hard [n] or soft [n, K], a row a task in the order of ids; classes are those of the data, else 0, 1, 2, ..."""
+    """Hard [n] or soft [n, K], a row a task in the order of ids; classes are those of the data, else 0, 1, 2, ... Of a folder
+    with images in val/ and test/ too, peerannot labels the others only."""
     try:
         rows = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
         raise BadInput(f"not a readable npy file ({error})", file=path, expected="labels [n] or [n, K]") from None
-    ids = items.ids
+    ids, wanted = items.ids, f"{len(items.ids)} tasks"
     beside = path.with_suffix(".tasks.txt")
     if beside.is_file():  # as `aggregate -o X.npy` leaves it
         ids = Names(beside.read_text(encoding="utf-8").splitlines())
+        wanted = f"{len(ids)} tasks"
+    elif items.split is not None and rows.shape[:1] != (len(ids),):
+        held = {task for task, split in items.split.select("task", "split").rows() if split in ("dev", "test")}
+        ids = Names.ordered([task for task in ids if task not in held])
+        wanted += f", or {len(ids)} of them to learn from"
     if rows.ndim not in (1, 2) or len(rows) != len(ids) or rows.dtype.kind not in "iufb":
-        raise BadInput(
-            f"{rows.dtype} {list(rows.shape)} for {len(ids)} tasks", file=path, expected="a label for each, in order"
-        )
+        raise BadInput(f"{rows.dtype} {list(rows.shape)} for {wanted}", file=path, expected="a label for each, in order")
     if items.scale == "interval" and rows.ndim == 1:
         return numbers(ids.to_list(), rows.astype(float), path)
     known = items.stated if items.stated is not None and len(items.stated) else items.classes

@@ -372,6 +372,35 @@ def test_labels_come_as_tables_arrays_and_truth(cli, made):
         assert done.code == code and said in done.err and not Path("x").exists()
 
 
+def test_labels_of_peerannot_are_those_of_its_training_images(cli, tmp_path):
+    """Its folder has images in val/ and test/ too, about which it has no labels."""
+    import json
+
+    from PIL import Image
+
+    answers, codes = {}, []
+    for split, at in (("train", range(40)), ("val", range(40, 50)), ("test", range(50, 60))):
+        for key, i in enumerate(at):
+            file = tmp_path / "data" / split / ("cat", "dog")[TRUTH[i]] / f"photo-{key}.png"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(pixels()[i]).save(file)
+    for i in range(40):
+        answers[str(i)] = {} if i == 3 else {"0": int(TRUTH[i]), "1": int(1 - TRUTH[i] if i % 5 == 0 else TRUTH[i])}
+        codes.append(int(TRUTH[i]))
+    (tmp_path / "data" / "answers.json").write_text(json.dumps(answers))
+    (tmp_path / "data" / "metadata.json").write_text(json.dumps({"name": "d", "n_classes": 2, "n_workers": 2, "n_task": 40}))
+    np.save("hard.npy", codes)
+    np.save("soft.npy", np.eye(2)[codes])
+    table(Path("hard.csv"), "task,label", enumerate(codes))
+    for name in ("hard.csv", "hard.npy", "soft.npy"):
+        done = cli("train", "data", "--labels", name, *SMALL, "-o", name.replace(".", "_"))
+        assert done.code == 0, done.err
+        assert Path(name.replace(".", "_"), "model.safetensors").read_bytes() == Path("hard_csv/model.safetensors").read_bytes()
+    np.save("more.npy", codes + [0])
+    done = cli("train", "data", "--labels", "more.npy", *SMALL, "-o", "more")
+    assert done.code == 3 and "41" in done.err and "60" in done.err and "40" in done.err
+
+
 def test_balanced_weights_and_calibration(cli, made):
     for verb, more in (("learn", []), ("train", ["--labels", "truth"])):
         assert cli(verb, made / "data", *SMALL, *more, "-o", "as_they_are").code == 0
