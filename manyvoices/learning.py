@@ -392,7 +392,9 @@ def from_npy(path: Path, items: Items) -> Labels:
         ids = Names.ordered([task for task in ids if task not in held])
         wanted += f", or {len(ids)} of them to learn from"
     if rows.ndim not in (1, 2) or len(rows) != len(ids) or rows.dtype.kind not in "iufb":
-        raise BadInput(f"{rows.dtype} {list(rows.shape)} for {wanted}", file=path, expected="a label for each, in order")
+        raise BadInput(
+            f"{rows.dtype} {list(rows.shape)} for {wanted}", file=path, expected="a label for each, in order"
+        )
     if items.scale == "interval" and rows.ndim == 1:
         return numbers(ids.to_list(), rows.astype(float), path)
     known = items.stated if items.stated is not None and len(items.stated) else items.classes

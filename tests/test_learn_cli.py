@@ -396,7 +396,7 @@ def test_labels_of_peerannot_are_those_of_its_training_images(cli, tmp_path):
         done = cli("train", "data", "--labels", name, *SMALL, "-o", name.replace(".", "_"))
         assert done.code == 0, done.err
         assert Path(name.replace(".", "_"), "model.safetensors").read_bytes() == Path("hard_csv/model.safetensors").read_bytes()
-    np.save("more.npy", codes + [0])
+    np.save("more.npy", [*codes, 0])
     done = cli("train", "data", "--labels", "more.npy", *SMALL, "-o", "more")
     assert done.code == 3 and "41" in done.err and "60" in done.err and "40" in done.err
 
@@ -652,6 +652,43 @@ def test_models_and_data_that_do_not_belong_together(cli, made, tmp_path):
     (tmp_path / "elsewhere/config.json").write_text(json.dumps(config | {"method": "../read/native"}))
     done = cli("predict", tmp_path / "elsewhere", made / "data")
     assert done.code == 3 and "no method learn" in done.err
+
+
+GONE = object()
+
+
+@pytest.mark.parametrize("keys, value", [(keys, value) for keys in ("scale", "aim", "unit", "temperature", "encoder columns")
+                                         for value in (GONE, None, "x", -1) if (keys, value) != ("encoder columns", "x")] + [("worker_temperature", 0)])
+def test_a_damaged_config_is_told_where_the_model_is_read(cli, made, tmp_path, keys, value):
+    shutil.copytree(made / "model", tmp_path / "damaged")
+    config = json.loads((tmp_path / "damaged/config.json").read_text())
+    *above, last = keys.split()
+    inside = config[above[0]] if above else config
+    inside[last] = value
+    if value is GONE:
+        del inside[last]
+    (tmp_path / "damaged/config.json").write_text(json.dumps(config))
+    for more in ((), ("--workers",)):
+        done = cli("predict", "damaged", made / "data", *more)
+        assert done.code == 3 and "damaged: cannot be read" in done.err and done.err.count("\n") == 1, done.err
+
+
+@pytest.mark.parametrize("content", [b"", b"task,split\nt1,somewhere\n", b"a,b\nt1,train\n", b"task,split\nt1,\n", b"\x00\xff", b"task,split\nt1,train,more\n"])
+def test_damaged_splits_are_told_where_the_model_is_read(cli, made, tmp_path, content):
+    shutil.copytree(made / "model", tmp_path / "damaged")
+    (tmp_path / "damaged/splits.csv").write_bytes(content)
+    done = cli("predict", "damaged", made / "data")
+    assert done.code == 3 and "damaged: cannot be read" in done.err and done.err.count("\n") == 1, done.err
+
+
+def test_a_list_of_nothing_removes_nothing(cli, made):
+    """As `identify` writes it where no task is too hard."""
+    Path("none.txt").write_text("")
+    Path("others.txt").write_text("0 nobody\n")
+    done = cli("learn", made / "data", "-s", "crowdlayer", *SMALL, "--path-remove", "none.txt", "-o", "model")
+    assert done.code == 0 and "0 items are removed" in done.err
+    done = cli("learn", made / "data", "-s", "crowdlayer", *SMALL, "--path-remove", "others.txt", "-o", "other")
+    assert done.code == 3 and "none of its tasks is an item" in done.err
 
 
 def test_weights_that_are_not_there_and_cannot_be_fetched(cli, tmp_path, monkeypatch):

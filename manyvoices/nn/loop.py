@@ -216,13 +216,15 @@ def rates(how: Training) -> Callable[[int], float]:
     """The learning rate of an epoch as a share of the full one."""
     try:
         marks = sorted(int(text) for text in how.milestones.split(",") if text.strip())
+        if marks and marks[0] < 1:
+            raise ValueError
     except ValueError:
         raise BadCall(f"--milestones {how.milestones}: give epochs, such as 50,75") from None
 
     def rate(epoch: int) -> float:
         up = min(1.0, (epoch + 1) / (how.warmup + 1))
         if how.scheduler == "cosine":  # with milestones it starts anew whenever so many epochs are over
-            period = max(marks[0] if marks else how.epochs, 1)
+            period = marks[0] if marks else how.epochs
             least = min(1.0, RESTARTED / how.lr) if marks else 0.0
             return up * (least + (1 - least) * 0.5 * (1 + math.cos(math.pi * (epoch % period) / period)))
         if how.scheduler == "multistep":

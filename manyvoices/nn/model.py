@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -14,6 +15,7 @@ import numpy as np
 import torch
 
 from ..core import registry
+from ..core.answers import SCALES
 from ..core.content import Content
 from ..core.errors import BadInput, Unknown
 from ..core.files import put, put_text
@@ -22,6 +24,7 @@ from ..core.names import Names
 from . import encoders
 from .batches import moved
 from .nets import Crowd, Net, Seen
+from .targets import AIMS
 from .training import Training
 
 SPLITS = ("train", "dev", "test")
@@ -194,15 +197,16 @@ class Learned:
             model = kind(net, 0 if workers is None else len(workers), size, **config["options"])
             model.options, model.aim = config["options"], aim
             model.load_state_dict(tensors)
+            split, heat = read_splits(path), used_later(config)
         except BadInput:
             raise
         except Exception as error:  # whatever a damaged file does, it is one fact to the user
-            raise BadInput(f"cannot be read ({type(error).__name__}: {error})", file=path, expected=expected) from error
+            why = f"{type(error).__name__}: {error}".partition("\n")[0]
+            raise BadInput(f"cannot be read ({why})", file=path, expected=expected) from error
         own = ("manyvoices", "classes", "workers", "temperature", "worker_temperature")
         about = {name: value for name, value in config.items() if name not in own}
         known = None if workers is None else Names(workers)
-        heat = config["temperature"], config.get("worker_temperature", 1.0)
-        return cls(model.eval(), classes, known, about, [], read_splits(path), *heat)
+        return cls(model.eval(), classes, known, about, [], split, *heat)
 
     def with_radius(self, value: float | None) -> Learned:
         """Numbers with intervals that reach so far to both sides."""
@@ -217,6 +221,17 @@ def method_file(job: str, method: str) -> ModuleType:
     if method not in registry.names(job):
         raise ValueError(f"no method {job} {method}")
     return registry.module(job, method)
+
+
+def used_later(config: dict[str, Any]) -> tuple[float, float]:
+    """Both temperatures; what else is not needed until something is predicted must be there and make sense too."""
+    (mean, deviation), columns = config["unit"], config["encoder"]["columns"]
+    heat = config["temperature"], config.get("worker_temperature", 1.0)
+    if not all(math.isfinite(x) for x in (mean, deviation, *heat)) or min(heat) <= 0:
+        raise ValueError(f"unit {config['unit']}, temperatures {heat}")
+    if config["scale"] not in SCALES or config["aim"] not in AIMS or not isinstance(columns, list):
+        raise ValueError(f"scale {config['scale']}, aim {config['aim']}, columns {columns}")
+    return heat
 
 
 def write_splits(file: Path, rows) -> None:

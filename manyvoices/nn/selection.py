@@ -47,7 +47,7 @@ def chosen(ids: Names, split: np.ndarray, known: np.ndarray, how: Training) -> t
     """Rows of the items that are learnt from, and of those that are held out: what is known of them, and not removed."""
     if how.path_remove:
         code = ids.code(removed(how.path_remove), missing=-1)
-        if not (code >= 0).any():
+        if len(code) and not (code >= 0).any():
             raise BadInput("none of its tasks is an item", file=how.path_remove, expected="task ids of the items")
         known = known.copy()
         known[code[code >= 0]] = False

@@ -21,6 +21,7 @@ from torch.nn import functional as F
 
 from ..core.errors import BadCall, BadInput
 
+AIMS = ("class", "cumulative", "distance", "number")
 COVERED = 0.95  # of the intervals of predicted numbers
 
 

@@ -75,8 +75,9 @@ def test_rates():
         reference.optimizer.step(), reference.step()
     warm = rates(Training(scheduler="constant", warmup=3))
     assert [warm(e) for e in range(5)] == [.25, .5, .75, 1, 1]
-    with pytest.raises(BadCall, match="--milestones x"):
-        rates(Training(milestones="x"))
+    for wrong in ("x", "0", "-1,5"):
+        with pytest.raises(BadCall, match=f"--milestones {wrong}: give epochs"):
+            rates(Training(milestones=wrong))
 
 
 def test_a_loss_that_is_no_number_stops_with_its_place(folder):
