@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,7 @@ def fit(
     folder, kept = how.folder, kept or {}
     run, best = resumed(folder, model, optimizers, kept) if folder is not None else (Run(), None)
     heavy = any(p.requires_grad for p in model.net.body.parameters())  # type: ignore[union-attr]
+    model.net.within = partial(devices.precise, how.precision, device, heavy)  # type: ignore[union-attr,assignment]
     for epoch in range(run.epoch, how.epochs):
         model.epoch = epoch  # type: ignore[assignment]
         if before is not None:
@@ -82,13 +84,13 @@ def fit(
         for group in (group for optimizer in optimizers for group in optimizer.param_groups):
             group["lr"] = group["full"] * rate(epoch)
         with devices.drawing(how.stream("dropout", epoch, devices.rank())), within_memory(how, train, epoch):
-            row = {"epoch": epoch + 1, "loss": one_epoch(step, train, optimizers, how, heavy, epoch)}
+            row = {"epoch": epoch + 1, "loss": one_epoch(step, train, optimizers, how, epoch)}
         run.epoch = epoch + 1
         if after is not None:
             row |= after(epoch)
         if dev is not None:
             with within_memory(how, dev, epoch):
-                row["dev"] = held_out(model, score or loss, dev, how, heavy)
+                row["dev"] = held_out(model, score or loss, dev, 1 if heavy else 4)
             if row["dev"] > run.best:
                 run.best, run.best_epoch = row["dev"], run.epoch
                 best = snapshot(model)
@@ -100,10 +102,11 @@ def fit(
             break
     if how.keep == "best" and best is not None:
         model.load_state_dict(best)
+    model.net.within = nullcontext  # type: ignore[union-attr,assignment]
     return run
 
 
-def one_epoch(step, train: Batches, optimizers, how: Training, heavy: bool, epoch: int) -> float:
+def one_epoch(step, train: Batches, optimizers, how: Training, epoch: int) -> float:
     """The mean loss. The gradient is that of the sum, divided by the count, of `accumulate` batches of all processes."""
     step.train()
     model, world = step.module.model if devices.grouped() else step.model, devices.world()
@@ -114,8 +117,7 @@ def one_epoch(step, train: Batches, optimizers, how: Training, heavy: bool, epoc
     for number, batch in enumerate(train.shuffled(how, epoch, devices.rank(), world), 1):
         due = number % how.accumulate == 0 or number == steps
         with nullcontext() if due or not devices.grouped() else step.no_sync():
-            with devices.precise(how.precision, train.device, heavy):
-                some, n = step(batch)
+            some, n = step(batch)
             some.backward()
         every, everywhere = devices.summed(some, n)
         usable(every, "loss", how, epoch, number, steps)
@@ -169,13 +171,12 @@ def within_memory(how: Training, batches: Batches, epoch: int) -> AbstractContex
 
 
 @torch.no_grad()
-def held_out(model: nn.Module, score: Loss, dev: Batches, how: Training, heavy: bool) -> float:
-    """Mean log-probability of what was held out: higher is better."""
+def held_out(model: nn.Module, score: Loss, dev: Batches, times: int) -> float:
+    """Mean log-probability of what was held out: higher is better. Batches are so many times as large."""
     model.eval()
     total = count = 0.0
-    for batch in dev.in_order(1 if heavy else 4):
-        with devices.precise(how.precision, dev.device, heavy):
-            some, n = score(model, batch)
+    for batch in dev.in_order(times):
+        some, n = score(model, batch)
         total, count = total + float(some), count + float(n)
     return -total / max(count, 1e-12)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,7 +64,10 @@ class Seen:
 
 
 class Net(nn.Module):
-    """Body (the encoder's part that is trained or just scales), a hidden layer, classes."""
+    """Body (the encoder's part that is trained or just scales), a hidden layer, classes. In training it may run in half
+    precision; what is made of its numbers, determinants and norms among them, does not."""
+
+    within: Callable[[], AbstractContextManager] = nullcontext  # the loop's
 
     def __init__(self, body: nn.Module, width: int, classes: int, hidden: int, dropout: float, aim: str = "class"):
         super().__init__()
@@ -71,10 +76,15 @@ class Net(nn.Module):
         self.head = nn.Sequential(*inner, nn.Dropout(dropout), targets.last_layer(aim, hidden or width, classes))
 
     def forward(self, x) -> Seen:
-        return self.classify(self.body(x))
+        return self.classify(self.features(x))
+
+    def features(self, x) -> torch.Tensor:
+        with self.within():
+            return self.body(x).float()
 
     def classify(self, h: torch.Tensor) -> Seen:
-        return Seen(h, self.head(h).float())
+        with self.within():
+            return Seen(h, self.head(h).float())
 
 
 class Crowd(nn.Module):

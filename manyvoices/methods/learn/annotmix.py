@@ -83,7 +83,7 @@ def loss(model, batch):
     if isinstance(batch.x, torch.Tensor):
         seen = model(mixed(batch.x[batch.at], share, other))
     else:
-        seen = model.net.classify(mixed(model.net.body(batch.x)[batch.at], share, other))
+        seen = model.net.classify(mixed(model.net.features(batch.x)[batch.at], share, other))
     said = through(seen.log_probs, model.confusions(seen.h, mixed(model.who(batch.worker), share, other)))
     target = mixed(F.one_hot(batch.label, model.classes), share, other)
     weight = mixed(batch.weight, share, other)

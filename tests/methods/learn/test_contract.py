@@ -258,6 +258,14 @@ def test_killed_and_resumed_is_the_same_run(data, name, tmp_path, monkeypatch):
     assert np.array_equal(whole.predict(data.items), again.predict(data.items)) and whole.metrics == again.metrics
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_half_precision_says_nearly_the_same(data, name):
+    """As trained encoders are given where the machine has it."""
+    how = FAST | {"epochs": 6, "lr": .01}
+    whole, half = (learn(data, name, precision=precision, **how) for precision in ("float32", "bf16"))
+    assert np.abs(half.predict(data.items) - whole.predict(data.items)).mean() < .1
+
+
 OTHER = {("maxmig", "prior"): ["learned", ".5,.3,.2"]}
 
 
