@@ -175,11 +175,12 @@ def halves(c: Crowd, seeds: int, at: int) -> dict:
         side = np.random.default_rng(s).integers(2, size=task.max() + 1)[answers.rows()[0]]
         two = [mv.identify(answers.take(side == h), "spam_or_dissent") for h in (0, 1)]
         W = c.workers
-        middle = [np.arctanh(np.clip(x.value[:W], -0.999, 0.999)) for x in two]
-        reach = [
-            (np.arctanh(np.clip(x.high[:W], -0.9999, 0.9999)) - m) / 1.96 for x, m in zip(two, middle, strict=True)
+        gap = two[0].value[:W] - two[1].value[:W]
+        facing = [
+            np.where(side * gap > 0, x.value[:W] - x.low[:W], x.high[:W] - x.value[:W])
+            for side, x in zip((1, -1), two, strict=True)
         ]
-        z = (middle[0] - middle[1]) / np.sqrt(reach[0] ** 2 + reach[1] ** 2)
+        z = 1.96 * gap / np.hypot(*facing)
         for r, name in enumerate(("looks", "dissents", "does not look")):
             apart[name] += z[(role == r) & np.isfinite(z)].tolist()
     return {
@@ -231,6 +232,11 @@ def plan() -> dict[str, list[tuple[Crowd, bool]]]:
     return found
 
 
+def crowds(c: Crowd, seeds: int) -> int:
+    """Where the target is near it takes more to tell."""
+    return 4 * seeds if c == Crowd(spam="turns", dissent=c.dissent) else seeds
+
+
 def measured(seeds: int, processes: int) -> dict:
     todo = plan()
     names = todo.pop("names")
@@ -238,7 +244,7 @@ def measured(seeds: int, processes: int) -> dict:
     pairs = [Crowd(classes=K, each=200, dissent=d, spam="biased") for K in (2, 5) for d in DISSENT]
     done: dict[str, list] = {part: [] for part in [*todo, "halves"]}
     with ProcessPoolExecutor(processes) as pool:
-        cells = [pool.submit(cell, c, seeds, at, beside) for at, (_, c, beside) in enumerate(flat)]
+        cells = [pool.submit(cell, c, crowds(c, seeds), at, beside) for at, (_, c, beside) in enumerate(flat)]
         splits = [pool.submit(halves, c, max(2, seeds // 3), len(flat) + i) for i, c in enumerate(pairs)]
         for (part, _, _), job in zip(flat, cells, strict=True):
             done[part].append(job.result())
@@ -261,7 +267,8 @@ def percent(x: list[float]) -> str:
 
 
 def tables(done: dict) -> dict[str, str]:
-    head = f"{done['when']}, {done['machine']}, manyvoices {done['manyvoices']} at {done['commit']}; {done['seeds']} crowds a cell."
+    head = f"{done['when']}, {done['machine']}, manyvoices {done['manyvoices']} at {done['commit']}; "
+    head += f"{done['seeds']} crowds a cell, {4 * done['seeds']} of two classes and 50 answers."
     lines = [
         head,
         "",

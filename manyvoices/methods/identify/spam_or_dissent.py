@@ -20,7 +20,8 @@ is a habit copied among workers who answer together told from a view. `spam_or_d
 
 The note is the verdict. Information is seen where the interval lies above 0; with fewer than 50 answers to tasks that others
 answer too the verdict is left open. Ordered classes count by their places, numbers as they are, by correlation. The
-interval is Fisher's, of a correlation. A worker's repeats count as one answer, shared among what was said.
+interval is Wilson's of the share of right answers that would have this value, (value (K - 1) + 1) / K; of numbers Fisher's, of
+a correlation. A worker's repeats count as one answer, shared among what was said.
 
 Family: information
 Needs: workers
@@ -126,11 +127,19 @@ def deviate(found: Found, z: np.ndarray) -> np.ndarray:
 
 
 def around(found: Found, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Fisher's interval of a correlation."""
-    middle = np.arctanh(np.clip(value, -0.999999, 0.999999))
-    reach = REACH / np.sqrt(np.maximum(found.n - 1, 1) * found.freedom)
+    """Fisher's interval of a correlation; where labels are classes, Wilson's of the share that this value is of: above 0
+    for the values that are surprising by chance, and no narrower than right and wrong answers make it where it is large."""
+    n = np.maximum(found.n - 1, 1)
     known = found.varied & (found.n > 1)
-    low, high = np.tanh(middle - reach), np.tanh(middle + reach)
+    if found.table is None:
+        middle = np.arctanh(np.clip(value, -0.999999, 0.999999))
+        low, high = (np.tanh(middle + side * REACH / np.sqrt(n)) for side in (-1, 1))
+    else:
+        K = found.freedom + 1
+        share = np.clip((value * found.freedom + 1) / K, 0, 1)
+        middle = share + REACH**2 / (2 * n)
+        reach = REACH * np.sqrt(share * (1 - share) / n + REACH**2 / (4 * n**2))
+        low, high = (((middle + side * reach) / (1 + REACH**2 / n) * K - 1) / found.freedom for side in (-1, 1))
     return np.where(known, np.minimum(low, value), np.nan), np.where(known, np.maximum(high, value), np.nan)
 
 
