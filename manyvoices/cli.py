@@ -13,7 +13,7 @@ import click
 
 from . import __version__, terminal
 from .core import registry
-from .core.errors import BadCall, GateFailed, Unknown
+from .core.errors import BadCall, BadInput, GateFailed, Unknown
 from .terminal import (
     SETTINGS,
     Verbs,
@@ -254,7 +254,7 @@ def aggregate(data, strategy, out, format, on, **options):
     check_output(asked, data, out, all_questions := reader.get("question") == "all", went_in)
     # columns of the answers and tasks without any are looked up in memory; the answers go where they should afterwards
     late = mine["all_tasks"] or any({"score", "author"} & set(method.data) for method, _ in asked)
-    result, files, notes, table = {}, [], [], None
+    result, files, notes, table, refused = {}, [], [], None, []
     folders = slugs(questions(Path(data), format, of_reader(reader))) if all_questions else {None: ""}
     for question, folder in folders.items():
         place = out if question is None else f"{out}/{folder}/"
@@ -263,8 +263,15 @@ def aggregate(data, strategy, out, format, on, **options):
         if question is not None:
             say(common)(f"\n{question}")
         call = Call(data, place, record | chosen, went_in, on if late else None, common["as_json"], **mine)
-        with progress(common):
-            rows, table, written, remarks = aggregate_all(dataset, asked, own, call, say(common))
+        try:
+            with progress(common):
+                rows, table, written, remarks = aggregate_all(dataset, asked, own, call, say(common))
+        except BadInput as problem:
+            if question is None:
+                raise
+            refused.append(f"{question}: {problem}")  # numbers among classes: the other questions are done
+            say(common)(f"left out: {problem}")
+            continue
         tell(common, dataset)
         result = rows if question is None else result | {question: rows}
         files += written
@@ -280,6 +287,8 @@ def aggregate(data, strategy, out, format, on, **options):
         files=files,
         plain=(lambda: sys.stdout.write(table)) if table is not None else None,
     )
+    if refused:
+        raise BadInput("; ".join(refused))
 
 
 PAIRS_UP_TO = 30  # workers: among so many the rows of pairs are shown unasked

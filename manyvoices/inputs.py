@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -149,11 +150,12 @@ def from_frame(source: Any, options: dict[str, Any]) -> Raw:
 
     given = registry.about("read", "long").settle({key: value for key, value in options.items() if value is not None})
     name = Path(f"({type(source).__module__.split('.')[0]} frame)")
-    return answers(Table(name, texts(source), Record(name)), "frame", **given)
+    nested: dict[str, tuple[int, str]] = {}
+    return answers(Table(name, texts(source, nested), Record(name), nested=nested), "frame", **given)
 
 
-def texts(source: Any) -> pl.DataFrame:
-    """A data frame of any library with every column as text."""
+def texts(source: Any, nested: dict[str, tuple[int, str]] | None = None) -> pl.DataFrame:
+    """A data frame of any library with every column as text, lists and objects as JSON; `nested` is told where they are."""
     import narwhals as nw
     import polars as pl
 
@@ -167,7 +169,11 @@ def texts(source: Any) -> pl.DataFrame:
     columns = {
         name: source[name] if isinstance(source, pl.DataFrame) else listed(frame[name]) for name in frame.columns
     }
-    return pl.DataFrame({name: as_text(pl, name, values) for name, values in columns.items()})
+    found = {name: as_text(pl, name, values) for name, values in columns.items()}
+    for name, (series, lists) in found.items():
+        if lists and nested is not None and (row := series.is_not_null().arg_max()) is not None and series[row]:
+            nested[name] = row, series[row]
+    return pl.DataFrame({name: series for name, (series, _) in found.items()})
 
 
 def listed(series: Any) -> list[Any]:
@@ -178,16 +184,19 @@ def listed(series: Any) -> list[Any]:
 
 
 def as_text(pl, name: str, values: Any):
-    """A column as text, ids unchanged: whole numbers without a point, NaN and None as missing."""
+    """A column as text, ids unchanged: whole numbers without a point, NaN and None as missing. And whether it held lists."""
     series = values if isinstance(values, pl.Series) else pl.Series(name, values, strict=False)
+    if nested := series.dtype.is_nested():
+        rows = [None if v is None else json.dumps(v, ensure_ascii=False, default=str) for v in series.to_list()]
+        series = pl.Series(name, rows, pl.String)
     if series.dtype.is_float():
         counts = (series == series.floor()) & (series.abs() < 2.0**63)  # which infinity is not
         whole = bool((series.is_nan() | series.is_null() | counts).all())
         series = series.fill_nan(None)
-        return (series.cast(pl.Int64) if whole else series).cast(pl.String)
+        series = series.cast(pl.Int64) if whole else series
     if series.dtype == pl.Object:
-        return pl.Series(name, [None if v is None or v != v else str(v) for v in values], pl.String)
-    return series.cast(pl.String)
+        series = pl.Series(name, [None if v is None or v != v else str(v) for v in values], pl.String)
+    return series.cast(pl.String), nested
 
 
 def unread(data: Dataset) -> Raw:

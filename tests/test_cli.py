@@ -779,6 +779,21 @@ def test_every_question_has_a_folder_of_its_own(cli):
     assert {name: rows[0]["label"] for name, rows in done.json["result"].items()} == {"A-b": "3", "a b": "yes", "a/b": "no", "q.csv": "9"}
 
 
+def test_a_question_that_the_method_is_not_for_leaves_the_others_done(cli):
+    """An export of stars, numbers and classes: the numbers come first and have no labels by bcc."""
+    answers = [
+        {"id": 9 - n, "result": [{"from_name": "a", "type": "number", "value": {"number": n}}, {"from_name": "b", "type": "choices", "value": {"choices": ["x"]}}]}
+        for n in range(2)
+    ]
+    tasks = [{"id": n, "data": {"text": "t"}, "annotations": [{"completed_by": n, **one} for one in answers]} for n in range(2)]
+    write("export.json", json.dumps(tasks))
+    done = cli("aggregate", "export.json", "--question", "all", "-o", "all/", "--json")
+    assert done.code == 3 and "a: bcc needs classes" in done.err and "expected mean, median or ordinal" in done.err
+    assert [p.name for p in Path("all").iterdir()] == ["b"] and set(done.json["result"]) == {"b"}
+    assert cli("aggregate", "export.json", "--question", "all", "-o", "all/", "-s", "mean").code == 3
+    assert {p.name for p in Path("all").iterdir()} == {"a", "b"}
+
+
 def test_every_question_is_converted(cli):
     write("q.csv", QUESTIONS)
     assert cli("convert", "q.csv", "all/", "--question", "all").code == 0

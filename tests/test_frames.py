@@ -49,6 +49,17 @@ def test_what_is_no_frame_is_refused():
         mv.read({"task": ["a"]})
 
 
+@pytest.mark.parametrize("make", [pl.DataFrame, "pandas"])
+def test_lists_in_a_frame(make):
+    """A row a task, as Hugging Face data sets have them: what to do is said; lists beside the answers are notes."""
+    make = pytest.importorskip(make).DataFrame if isinstance(make, str) else make
+    lists = make({"task": ["t1", "t2"], "worker": [["a", "b"], ["a"]], "label": [[0, 1], [1]]})
+    with pytest.raises(BadInput, match=r"the worker in record 1 is a list .*; expected text or a number; .* explode"):
+        mv.read(lists)
+    tokens = make({"task": ["t1", "t1"], "worker": ["a", "b"], "label": [0, 1], "tokens": [["x", "y"], ["z"]]})
+    assert mv.read(tokens).answers.n == 2
+
+
 def test_what_a_notebook_shows():
     """A data set on one line, scores as their table."""
     data = mv.read(pl.DataFrame(ROWS))

@@ -118,7 +118,7 @@ def answers(
                 file=table.path,
                 line=at if by_line else None,
                 value=value,
-                expected="text or a number",
+                expected="text or a number; --from hf reads files with lists of answers, and explode makes them rows of a frame",
             )
     if not frame.height:
         raise BadInput("no rows below the header", file=table.path, expected=TABLE)
@@ -181,8 +181,8 @@ def _roles(table: Table, task: str | None, worker: str | None, label: str | None
     if count is not None:
         roles["count"] = count
     for role in given:
-        if role in roles or (role == "worker" and (count is not None or len(columns) == 2)):
-            continue  # without workers: counts, or tasks with the labels of nobody in particular
+        if role in roles or (role == "worker" and (count is not None or of_nobody(columns))):
+            continue
         raise BadInput(
             f"no column for the {role}; columns found: {listed(columns)}",
             file=table.path,
@@ -191,6 +191,11 @@ def _roles(table: Table, task: str | None, worker: str | None, label: str | None
             expected=f"{', '.join(SPELLINGS[role][:5])}, ..., or the column's name after --{role}",
         )
     return roles
+
+
+def of_nobody(columns: Sequence[str]) -> bool:
+    """Whether a table without workers is one of labels and no more, or what `predict` writes."""
+    return len(columns) == 2 or {"task", "split", "label", "prob"} <= set(columns)
 
 
 def rows_of(data: Raw, format: str, *, named: bool = False) -> pl.DataFrame:

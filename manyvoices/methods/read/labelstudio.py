@@ -18,6 +18,9 @@
   order of the alphabet, or with `id` first, questions are the columns that differ within a task, or else hold few
   different values.
   `--question` names any column.
+- Written are tasks with predictions: a label table or what `predict` wrote is one prediction a task, `prob` its score. Answers
+  of workers are one each. `from_name` is the question and `to_name` the column that is shown (`text`, `image`, `audio`), which a
+  plain table does not have: [how to bring both along](../../data.md#back-into-label-studio).
 """
 
 from __future__ import annotations
@@ -352,6 +355,8 @@ def write(data: Raw, out: Path) -> list[Path]:
     """Tasks with predictions, to be imported: the labels, or for answers of workers a prediction each."""
     out, rows = one_file(out, "labelstudio", ".json"), rows_of(data, "labelstudio")
     label, kind = str(data.about.get("question") or "label"), "number" if data.scale == "interval" else "choices"
+    if data.scale == "ordinal" and ordinal(rows["label"].drop_nulls()):
+        kind = "rating"
     shows = {} if data.items is None else {row.pop("task"): row for row in data.items.to_dicts()}
     fields = next(
         (
@@ -370,7 +375,7 @@ def write(data: Raw, out: Path) -> list[Path]:
         predictions = []
         for version, answers in sorted(models.items()):
             labels = list(dict.fromkeys(row["label"] for row in answers))
-            value = {kind: float(labels[0]) if kind == "number" else labels}
+            value = {kind: labels if kind == "choices" else float(labels[0]) if kind == "number" else int(labels[0])}
             prediction: dict[str, Any] = {
                 "model_version": version.removeprefix("model:"),
                 "result": [{"from_name": label, "to_name": fields.removesuffix("_url"), "type": kind, "value": value}],

@@ -26,7 +26,7 @@ from pathlib import Path
 from ...core.dataset import Raw
 from ...core.errors import BadInput
 from ...core.files import writing
-from ._columns import answers, find, questions_in, rows_of
+from ._columns import answers, find, of_nobody, questions_in, rows_of
 from ._table import glance, read_table, write_table
 from ._text import cautious
 
@@ -41,7 +41,7 @@ def recognise(path: Path) -> float:
         return 0.0
     if find(columns, "worker"):
         return 0.6
-    return 0.5 if find(columns, "count") else 0.3 if len(columns) == 2 else 0.0
+    return 0.5 if find(columns, "count") else 0.3 if of_nobody(columns) else 0.0
 
 
 def long(

@@ -13,6 +13,8 @@ The first of the three answer files that is there is read; a single one of them 
 - Ids are whole numbers, kept as text. A task that is `{}` is a task without answers.
 - The classes are 0 to n_classes - 1. peerannot's own Krippendorff set counts from 1: labels 1 to n_classes are then the
   classes, with a note.
+- Folders of images are classes 0, 1, ... in the order of labelNames.txt, else of their names (CIFAR-10: its own order); names
+  that are numbers are the classes themselves.
 - With ids.json beside, as we write it, ids and classes get their names back.
 - Writing numbers tasks, workers and classes from 0 in their order unless they are numbers 0 to n - 1 already; ids.json
   keeps the names. One answer a worker and task is all that fits. Tasks without truth have -1 in ground_truth.npy.

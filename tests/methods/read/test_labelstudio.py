@@ -240,6 +240,17 @@ def test_labels_with_their_probability_become_predictions(put, tmp_path):
     ]
 
 
+def test_stars_become_predictions_of_stars(put, tmp_path):
+    """Label Studio refuses choices where its configuration has a rating."""
+    stars = [{"type": "rating", "from_name": "stars", "value": {"rating": n}} for n in (1, 3, 5)]
+    annotations = [{"completed_by": n, "result": [one]} for n, one in enumerate(stars)]
+    raw = read("labelstudio", put("a.json", [{"id": 1, "data": {"text": "t"}, "annotations": annotations}]))
+    [file] = module("labelstudio").write(raw, tmp_path / "out.json")
+    said = json.loads(file.read_text())[0]["predictions"][1]["result"][0]
+    assert (said["from_name"], said["type"], said["value"]) == ("stars", "rating", {"rating": 3})
+    assert read("labelstudio", file, predictions=True).scale == "ordinal"
+
+
 def test_a_long_first_task_is_recognised(put):
     long = copy.deepcopy(LABELSTUDIO)
     long[0]["data"], long[0]["annotations"] = (

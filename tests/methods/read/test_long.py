@@ -251,6 +251,12 @@ def test_labels_of_nobody_in_particular(put):
     assert raw.rows.columns == ["task", "label"] and "no column names the workers" in raw.notes[0]
 
 
+def test_predictions_name_nobody(put):
+    """What `predict` writes is read again, to be written as a submission or as predictions to import."""
+    path = put("predictions.csv", "task,split,label,prob,p:a,p:b\nt1,test,a,0.9,0.9,0.1\n")
+    assert read("long", path).rows.columns == ["task", "label", "split", "prob", "p:a", "p:b"] and surest(path) == "long"
+
+
 def test_several_questions(put):
     path = put("a.csv", "task,worker,question,label\nt1,w1,colour,red\nt1,w1,size,big\nt2,w1,colour,blue\nt2,w2,,x\n")
     with pytest.raises(BadCall, match=r"several questions: colour, size; choose one with --question"):
