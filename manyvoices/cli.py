@@ -630,10 +630,15 @@ def trained(job, data, out, resume, format, on, options, labels) -> None:
     given |= bracketed
     dataset = loaded(data, format, None, others)
     inputs = fingerprints(Path(data), [name for name in (labels, given.get("path_remove")) if name])
-    with progress(common), heard() as remarks:
-        model, files, scores = trained_folder(
-            job, dataset, method, given, Path(out), labels=labels, resume=resume, inputs=inputs
-        )
+    try:
+        with progress(common), heard() as remarks:
+            model, files, scores = trained_folder(
+                job, dataset, method, given, Path(out), labels=labels, resume=resume, inputs=inputs
+            )
+    except KeyboardInterrupt:
+        if (Path(out) / "checkpoint.safetensors").is_file():
+            say(common)(f"{out} keeps the check point: the same command with --resume goes on")
+        raise
     if not files:
         return  # another process of the group writes and tells
     tell(common, dataset)

@@ -533,9 +533,20 @@ def run(main: click.Command, args: list[str] | None = None) -> int:
     return code
 
 
+def elsewhere(problem: click.NoSuchOption) -> list[str]:
+    """The methods that have an option which those that were named do not have."""
+    job, name = getattr(problem.ctx.command, "job", None), problem.option_name.lstrip("-").replace("-", "_")
+    if job is None or not problem.ctx.meta.get("asked"):
+        return []
+    return [method for method in registry.names(job) if name in {o.name for o in registry.about(job, method).options}]
+
+
 def told(problem: BaseException) -> tuple[int, str, dict[str, Any]]:
     """Exit code, one line, and where in the data it happened."""
     match problem:
+        case click.NoSuchOption() if owners := elsewhere(problem):
+            asked = ", ".join(method.name for method, _ in problem.ctx.meta["asked"])
+            return 2, f"{problem.option_name} is no option of {asked}, but of {', '.join(owners)}", {}
         case click.UsageError():
             where = f" {problem.ctx.info_name}" if problem.ctx and problem.ctx.parent else ""
             return 2, f"{problem.format_message()} (manyvoices{where} -h shows what there is)", {}

@@ -794,6 +794,13 @@ def test_a_question_that_the_method_is_not_for_leaves_the_others_done(cli):
     assert {p.name for p in Path("all").iterdir()} == {"a", "b"}
 
 
+def test_an_option_of_another_method_is_told_whose_it_is(cli):
+    write("a.csv", "task,worker,label\n1,a,x\n1,b,y\n")
+    done = cli("aggregate", "a.csv", "-s", "mv,wawa", "--smoothing", 1)
+    assert done.code == 2 and "--smoothing is no option of mv, wawa, but of " in done.err and " ds," in done.err
+    assert "No such option '--smothing'" in cli("aggregate", "a.csv", "-s", "ds", "--smothing", 1).err
+
+
 def test_every_question_is_converted(cli):
     write("q.csv", QUESTIONS)
     assert cli("convert", "q.csv", "all/", "--question", "all").code == 0

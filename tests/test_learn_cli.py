@@ -474,6 +474,23 @@ def test_a_killed_run_goes_on_to_the_same_bytes(cli, tmp_path, make, verb, more)
     assert done.code == 2 and "holds a finished model" in done.err
 
 
+def test_an_interrupted_run_says_how_to_go_on(cli, tmp_path, monkeypatch):
+    from manyvoices.nn import loop
+
+    data, once = text(tmp_path / "data"), loop.one_epoch
+
+    def interrupted(*args):
+        if args[-1] == 1:  # the second epoch
+            raise KeyboardInterrupt
+        return once(*args)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(loop, "one_epoch", interrupted)
+        done = cli("learn", data, *SMALL, "-o", "part")
+    assert done.code == 130 and "part keeps the check point: the same command with --resume goes on" in done.err
+    assert cli("learn", data, *SMALL, "--resume", "-o", "part").code == 0
+
+
 # what cannot be used --------------------------------------------------------------------------------------------------
 
 
