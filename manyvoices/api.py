@@ -66,15 +66,15 @@ def read(
     return data if on is None else placed(data, on)
 
 
-def write(data: Dataset, out: str | Path, format: str = "native") -> list[Path]:
-    """Write a data set in one of the formats that have a writer."""
+def write(data: Any, out: str | Path, format: str = "native") -> list[Path]:
+    """Write a data set, or what can be read as one, in one of the formats that have a writer."""
     from .inputs import unread
 
     name, _ = registry.resolve("read", format)
     if "write" not in registry.about("read", name).functions:
         able = [n for n in registry.names("read") if "write" in registry.about("read", n).functions]
         raise BadCall(f"{name} cannot be written; choose --to {', '.join(able)}")
-    return registry.module("read", name).write(unread(data), Path(out))
+    return registry.module("read", name).write(unread(data if isinstance(data, Dataset) else read(data)), Path(out))
 
 
 def convert(source: Any, out: str | Path, to: str | None = None, **options: Any) -> list[Path]:

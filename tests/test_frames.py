@@ -44,6 +44,16 @@ def test_a_missing_number_does_not_turn_ids_into_decimals():
     assert data.answers.workers.to_list() == ["10", "11"] and data.answers.classes.to_list() == ["0", "1"]
 
 
+def test_whatever_can_be_read_can_be_written(tmp_path):
+    frame = pl.DataFrame(ROWS).drop_nulls()
+    for source in (frame, mv.read(frame), mv.write(frame, tmp_path / "a.csv", "long")[0]):
+        [file] = mv.write(source, tmp_path / "b.csv", "long")
+        assert file.read_text() == "task,worker,label\n7,a,x\n7,b,x\n8,b,y\n"
+    said = pl.DataFrame({"task": ["a"], "split": [None], "label": ["x"], "prob": [0.75], "p:x": [0.75], "p:y": [0.25]})
+    [file] = mv.write(said, tmp_path / "c.tsv", "lewidi2023")  # what `predict` returns
+    assert file.read_text() == "x\t0.75\t0.25\n"
+
+
 def test_what_is_no_frame_is_refused():
     with pytest.raises(BadCall, match="cannot read a dict"):
         mv.read({"task": ["a"]})
