@@ -212,6 +212,14 @@ def test_methods(facts, data):
     assert {"accuracy", "ece", "predicts_tempered"} <= set(section["columns"])
 
 
+def test_what_became_the_truth_is_nothing_to_check():
+    data = {"answers": 100, "alone": 0, "tasks": 50}
+    truth = {"ground truth (now the truth)": 40}
+    assert advice.hygiene({"data": data, "dropped": {"reasons": truth}}) is None
+    step = advice.hygiene({"data": data, "dropped": {"reasons": truth | {"cancelled annotations": 25}}})
+    assert step["do"] == "Check the 25 rows that were left out." and "20 % of all (25: cancelled annotations)" in step["because"]
+
+
 def test_left_out_and_made(facts, data, tmp_path):
     assert facts["dropped"]["reasons"] == {"no label": 40} and facts["dropped"]["says"] == ["40 rows of the files are not in this report."]
     assert facts["next"][0]["do"] == "Check the 40 rows that were left out."
