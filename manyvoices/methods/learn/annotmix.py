@@ -6,8 +6,9 @@
 
 Mixed items are what the network sees; where the encoder is trained on texts, which cannot be mixed, their features are.
 A pair costs a pass through the network. alpha = 0 mixes nothing; `mix_only_annotators` mixes answers to the same item only.
-For the first `warm` epochs everybody's confusions are those of somebody who is right `prior` of the time. A net that is shown
-item and worker learns the answers faster than the network learns the truth, and would leave it nothing to explain.
+Everybody's confusions start as those of somebody who is right `prior` of the time, and stay there for the first `warm` epochs:
+a net that is shown item and worker learns the answers faster than the network learns the truth, and would leave it nothing
+to explain.
 
 Family: networks for crowds
 Needs: items, workers
@@ -27,13 +28,12 @@ from ...core.errors import BadCall
 from ...core.items import Items
 from ...nn.lesson import Lesson, cross_entropy
 from ...nn.model import Learned
-from ...nn.nets import Crowd, Norm, odds, one_hot_layer, pick, planted, through, unbiased
+from ...nn.nets import Crowd, Norm, odds, one_hot_layer, pick, through, unbiased
 from ...nn.training import Training
 
 
 class AnnotMix(Crowd):
     depends = True
-    first: torch.Tensor
 
     def __init__(
         self,
@@ -47,17 +47,16 @@ class AnnotMix(Crowd):
     ):
         super().__init__(net, workers, classes)
         self.alpha, self.within, self.warm = alpha, mix_only_annotators, warm
-        self.register_buffer("first", planted(classes, prior).log(), persistent=False)
         self.who, self.what = one_hot_layer(workers, 128), nn.Linear(net.width, 128)
         self.inner = nn.Sequential(nn.Dropout(0.5), unbiased(nn.Linear(256, 128)), Norm(128), nn.ReLU())
         self.outer = nn.Linear(128, classes * classes)
+        nn.init.zeros_(self.outer.weight)
         self.outer.bias.data.copy_(torch.eye(classes).flatten() * odds(prior, classes))
 
     def confusions(self, h, who):
-        if self.training and self.epoch < self.warm:
-            return self.first.expand(len(h), -1, -1)
         both = torch.cat([who, self.what(h.detach())], dim=1)
-        return self.outer(self.inner(both)).reshape(-1, self.classes, self.classes).log_softmax(-1)
+        logits = self.outer(self.inner(both)).reshape(-1, self.classes, self.classes)
+        return (logits.detach() if self.epoch < self.warm else logits).log_softmax(-1)
 
     def tables(self, seen, at, worker):
         return self.confusions(pick(seen.h, at), self.who(worker))
@@ -111,7 +110,7 @@ def annotmix(
     prior
         How often workers are right at the start.
     warm
-        Epochs in which all workers are as right as at the start; at most a third of all.
+        Epochs in which everybody stays as right as at the start; at most a third of all.
     """
     if not 0 < prior < 1:
         raise BadCall(f"annotmix: prior is {prior}; expected a number between 0 and 1")

@@ -8,9 +8,9 @@
     weight[j]    ~ 1 / sum over workers i of exp(-gamma |a[j] - a[i]|^2),  mean 1
 
 Ten colluding workers are one opinion: the weights see to it. Beyond 256 workers the sum runs over 256 evenly chosen ones.
-Neither features nor embeddings are trained through the weights, nor features through the workers' net. For the first `warm`
-epochs everybody's confusions are those of somebody who is right `prior` of the time: the workers' net learns the answers
-faster than the network learns the truth, and would leave it nothing to explain.
+Neither features nor embeddings are trained through the weights, nor features through the workers' net. Everybody's
+confusions start as those of somebody who is right `prior` of the time, and stay there for the first `warm` epochs: the
+workers' net learns the answers faster than the network learns the truth, and would leave it nothing to explain.
 
 Family: networks for crowds
 Needs: items, workers
@@ -32,7 +32,7 @@ from ...core.errors import BadCall
 from ...core.items import Items
 from ...nn.lesson import Lesson, cross_entropy, likelihood
 from ...nn.model import Learned
-from ...nn.nets import Crowd, Norm, odds, one_hot_layer, pick, planted, unbiased
+from ...nn.nets import Crowd, Norm, odds, one_hot_layer, pick, unbiased
 from ...nn.training import Training
 
 ALPHA, BETA = 1.25, 0.25
@@ -43,7 +43,6 @@ D = 16  # numbers for each worker and item
 class MaDL(Crowd):
     depends = True
     others: torch.Tensor
-    first: torch.Tensor
 
     def __init__(
         self,
@@ -59,13 +58,13 @@ class MaDL(Crowd):
     ):
         super().__init__(net, workers, classes)
         self.confusion, self.depends, self.alike, self.warm = confusion, per_item, alike, warm
-        self.register_buffer("first", planted(classes, prior).log(), persistent=False)
         self.who, self.what = one_hot_layer(workers, D), nn.Linear(net.width, D) if per_item else None
         self.both = unbiased(nn.Linear(D * D, D)) if per_item and outer else None
         width = D * (1 + (self.what is not None) + (self.both is not None))
         first, second = unbiased(nn.Linear(width, 128)), unbiased(nn.Linear(128, D))
         self.inner = nn.Sequential(first, Norm(128), nn.ReLU(), second, Norm(D))
         self.last = nn.Linear(D, {"full": classes * classes, "diagonal": classes, "isotropic": 1}[confusion])
+        nn.init.zeros_(self.last.weight)
         full = torch.eye(classes).flatten() * odds(prior, classes)
         self.last.bias.data.copy_(full if confusion == "full" else torch.tensor(odds(prior, 2)))
         self.gamma = nn.Parameter(torch.tensor((ALPHA - 1) / BETA), requires_grad=alike)
@@ -73,8 +72,6 @@ class MaDL(Crowd):
         self.register_buffer("others", torch.from_numpy(some), persistent=False)
 
     def tables(self, seen, at, worker):
-        if self.training and self.epoch < self.warm:
-            return self.first.expand(len(worker), -1, -1)
         who = self.who(worker)
         parts = [who]
         if self.what is not None:
@@ -82,6 +79,8 @@ class MaDL(Crowd):
         if self.both is not None:
             parts.append(self.both((who[:, :, None] * parts[1][:, None, :]).flatten(1)))
         logits = self.last((self.inner(torch.cat(parts, dim=1)) + who).relu())
+        if self.epoch < self.warm:
+            logits = logits.detach()
         if self.confusion == "full":
             return logits.reshape(-1, self.classes, self.classes).log_softmax(-1)
         wrong = logits.new_full((len(logits), self.classes, self.classes), -math.log(max(self.classes - 1, 1)))
@@ -135,7 +134,7 @@ def madl(
     alike
         Weigh answers by how many workers are alike.
     warm
-        Epochs in which all workers are as right as at the start; at most a third of all.
+        Epochs in which everybody stays as right as at the start; at most a third of all.
     """
     if not 0 < prior < 1:
         raise BadCall(f"madl: prior is {prior}; expected a number between 0 and 1")
