@@ -216,7 +216,8 @@ def coded(table: Told, tasks: Names, workers: Names | None, classes: Names, scal
     if absent:
         notes.append(f"no column p:CLASS for {', '.join(absent[:6])}: taken as 0")
     if "label" not in frame.columns and probs is None:
-        raise table.bad(f"no label and no p:CLASS; found {', '.join(frame.columns[:12])}", expected=WANTED)
+        wanted = "--scale interval, for values are numbers" if "value" in frame.columns else WANTED
+        raise table.bad(f"no label and no p:CLASS; found {', '.join(frame.columns[:12])}", expected=wanted)
     if scale == "multilabel":
         return sets_of(table, task, worker, split, probs, classes, tuple(notes))
     alone(table, task, worker, tasks, workers)

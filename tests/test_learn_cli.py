@@ -350,6 +350,9 @@ def test_numbers_and_classes_in_an_order(cli, tmp_path):
         assert done.out.startswith("task,split,value,low,high\n")
         value = {row["task"]: float(row["value"]) for row in done.rows}
         assert np.corrcoef([value[i] for i in IDS], truth)[0, 1] > .6
+    Path("values.csv").write_text("task,split,value\nt0,test,1.5\n")
+    done = cli("evaluate", "values.csv", data)
+    assert done.code == 3 and "expected --scale interval, for values are numbers" in done.err
     done = cli("learn", data, "--scale", "interval", "-s", "conal", "-o", "x")
     assert done.code == 3 and "these labels are numbers, and this method learns classes" in done.err
 
