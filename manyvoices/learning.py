@@ -259,7 +259,8 @@ def pairs(model: Learned, data: Dataset, content: Content, workers: str, unseen:
             model.worker_codes([data.answers.workers[w] for w in np.unique(once[:, 1])], unseen)
         called = data.answers.workers.to_list()
         return once[:, 0], known[once[:, 1]], [called[w] for w in once[:, 1]]
-    asked = dict.fromkeys(part.strip() for part in workers.split(",") if part.strip())
+    parts = [workers] if workers in model.workers else workers.split(",")  # an id may have a comma in it
+    asked = dict.fromkeys(part.strip() for part in parts if part.strip())
     if not asked:
         raise BadCall("--workers names nobody: write --workers alone, --workers all, or --workers A,B")
     named = model.workers.to_list() if workers == "all" else list(asked)

@@ -230,6 +230,15 @@ def test_what_workers_would_say(cli, made):
     assert len(cli("predict", made / "model", made / "data", "--workers", "w1,w1").rows) == 60
 
 
+def test_a_worker_whose_id_has_a_comma_in_it(cli, tmp_path):
+    data = features(tmp_path / "data")
+    rows = (data / "answers.csv").read_text().replace(",w1,", ',"one, two",')
+    (data / "answers.csv").write_text(rows)
+    assert cli("learn", data, "-s", "crowdlayer", *SMALL, "-o", "model").code == 0
+    assert {row["worker"] for row in cli("predict", "model", data, "--workers", "one, two").rows} == {"one, two"}
+    assert {row["worker"] for row in cli("predict", "model", data, "--workers", "w0,w2").rows} == {"w0", "w2"}
+
+
 def test_workers_nobody_knows(cli, made):
     done = cli("predict", made / "model", made / "data", "--workers", "w0,zoe", "-o", "p.csv")
     assert done.code == 2 and "does not know the worker 'zoe'; --unseen mean" in done.err and not Path("p.csv").exists()
