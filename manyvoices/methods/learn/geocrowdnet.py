@@ -2,7 +2,7 @@
 
     answer j ~ softmax(f(x)) @ softmax(R[j])
     F: loss  = cross-entropy - scale * log det(P'P / B),  P [B, K] the batch's class probabilities
-    W: loss  = cross-entropy - scale * log det(sum over workers of confusions[j] confusions[j]')
+    W: loss  = cross-entropy - scale * log det(sum over the batch's workers of confusions[j] confusions[j]')
 
 A small multiple of the identity is added inside the determinants, so that a batch in which a class is missing is no
 infinity. With `compat_guard` there is none, nor a division by B, and a term that is no number, infinite or above 100 counts 0,
