@@ -648,6 +648,7 @@ CALLS = {
     "-s madl --prior 1": "--prior is 1.0: expected a number between 0 and 1",
     "-s maxmig --prior some": "prior",
     "-s crowdar --balance 2": "--balance is 2.0: expected a number from 0 to 1",
+    "-s aggnet --epochs 3 --rounds 4": "--rounds is 4: expected at most --epochs, 3, or there is no E step",
     "--path-remove nowhere.txt": "nowhere.txt: cannot be read",
     "--nosuch 1": "No such option '--nosuch'",
 }

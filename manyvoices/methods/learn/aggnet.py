@@ -101,6 +101,8 @@ def aggnet(
     """
     if smoothing < 0 or rounds < 1:
         raise BadCall(f"aggnet: smoothing {smoothing}, rounds {rounds}; expected 0 or more, and 1 or more")
+    if rounds > training.epochs:
+        raise BadCall(f"--rounds is {rounds}: expected at most --epochs, {training.epochs}, or there is no E step")
     lesson = Lesson.of(items, answers, training)
     model = lesson.build(AggNet)
     em = Rounds(lesson, model, smoothing, rounds)
