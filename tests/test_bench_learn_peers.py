@@ -90,7 +90,7 @@ def test_a_peer_gets_what_learn_learns_from(bench, tmp_path):
     for ours, theirs in zip(net.head.parameters(), task.net.parameters(), strict=True):
         assert torch.equal(ours, theirs)
     for rows, said in ((lesson.rows, task.train), (lesson.dev, task.dev)):
-        batch = lesson.batches(rows).of(rows, None)
+        batch = next(lesson.batches(rows).of([rows], None))
         assert torch.equal(net.body(batch.x), said.x)
         ours = set(zip(batch.at.tolist(), batch.worker.tolist(), batch.label.tolist(), strict=True))
         assert ours == set(zip(said.at.tolist(), said.worker.tolist(), said.label.tolist(), strict=True)) and len(ours) == len(said.at)

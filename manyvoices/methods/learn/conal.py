@@ -25,7 +25,7 @@ from ...core.answers import Answers
 from ...core.items import Items
 from ...nn.lesson import Lesson, cross_entropy
 from ...nn.model import Learned
-from ...nn.nets import Crowd, one_hot_layer, pick
+from ...nn.nets import Crowd, across, one_hot_layer, pick
 from ...nn.training import Training
 
 
@@ -53,7 +53,7 @@ class CoNAL(Crowd):
 
     def said(self, seen, at, worker):
         p = pick(seen.probs, at)
-        own = (p[:, None] @ pick(self.own, worker)).squeeze(1)
+        own = across(p, pick(self.own, worker))
         return own.lerp(p @ self.common, self.share(seen, at, worker)).log_softmax(-1)
 
     def free(self):

@@ -26,7 +26,7 @@ from ...core.answers import Answers
 from ...core.items import Items
 from ...nn.lesson import Lesson, cross_entropy
 from ...nn.model import Learned
-from ...nn.nets import Crowd, pick
+from ...nn.nets import Crowd, across, pick
 from ...nn.training import Training
 
 
@@ -46,7 +46,7 @@ class CrowdAR(Crowd):
         self.judge.weight.data.clamp_(min=0)
 
     def said(self, seen, at, worker):
-        return (pick(seen.probs, at)[:, None] @ pick(self.weight, worker))[:, 0].log_softmax(-1)
+        return across(pick(seen.probs, at), pick(self.weight, worker)).log_softmax(-1)
 
     def free(self):
         return self.weight

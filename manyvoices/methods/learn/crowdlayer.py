@@ -28,7 +28,7 @@ from ...core.answers import Answers
 from ...core.items import Items
 from ...nn.lesson import Lesson, cross_entropy
 from ...nn.model import Learned
-from ...nn.nets import Crowd, pick
+from ...nn.nets import Crowd, across, pick
 from ...nn.training import Training
 
 
@@ -50,7 +50,8 @@ class CrowdLayer(Crowd):
     def layer(self, p, worker):
         """Log-probabilities of answers [n, m, K], from class probabilities [n, m, K]."""
         if self.form == "matrix":
-            p = p @ pick(self.weight, worker)
+            weight = pick(self.weight, worker)
+            p = across(p.squeeze(1), weight)[:, None] if p.shape[1] == 1 else p @ weight
         elif self.form != "bias":
             p = p * pick(self.weight, worker)[:, None]
         if self.form in ("bias", "vector+bias"):
