@@ -187,7 +187,7 @@ def summary(found: Consensus, table: pl.DataFrame | None = None, ties: str = "lo
         tied = int(((probs >= probs.max(axis=1, keepdims=True) - 1e-9).sum(axis=1) > 1).sum()) if len(probs) else 0
         if tied and found.chosen is None:
             lines.append(f"ties: {tied} ({TIES[ties]})")
-    state = {None: "", True: ", converged", False: ", NOT converged (raise --iterations)"}[found.converged]
+    state = {None: "", True: ", converged", False: ", NOT converged (raise --iterations or --rounds)"}[found.converged]
     if found.trace is None and found.converged is False:
         lines.append(state.removeprefix(", "))
     if found.trace is not None and found.trace.values:

@@ -364,10 +364,9 @@ def about_run(
     if instead:
         said.append(f"{instead}.")
     if found.converged is False:
-        more = f"-s '{used.partition('[')[0]}[iterations=1000]'"
-        said.append(
-            f"The fit by {used} did not converge: give it more iterations, as in {more}, or take another method."
-        )
+        more = more_steps(used)
+        advice = f"give it more steps, as in -s '{more}', or take another method" if more else "take another method"
+        said.append(f"The fit by {used} did not converge: {advice}.")
     return {
         "title": "How this report was made",
         "says": said,
@@ -379,6 +378,13 @@ def about_run(
         "versions": versions(),
         "inputs": hashes,
     }
+
+
+def more_steps(method: str) -> str:
+    """The same with ten times the steps; nothing where their number is no option of it."""
+    [(about, given)] = registry.parse("aggregate", method)
+    steps = next((o for o in about.options if o.name in ("iterations", "rounds")), None)
+    return "" if steps is None else f"{about.name}[{steps.name}={10 * max(steps.default, given.get(steps.name, 0))}]"
 
 
 def relative(path: str, source: Path) -> str:

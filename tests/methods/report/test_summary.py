@@ -17,7 +17,7 @@ from manyvoices.methods.report.json import json as as_json
 from manyvoices.methods.report.text import text
 from manyvoices.reporting import advice, people
 from manyvoices.reporting.runs import folders
-from manyvoices.reporting.summary import summarised
+from manyvoices.reporting.summary import more_steps, summarised
 
 from .awkward import crowd, dataset
 
@@ -478,7 +478,8 @@ def test_a_method_goes_by_its_own_name(rows):
     assert "that equal the labels" in facts["workers"]["columns"]["skill"]["says"]
     short = summarised(dataset(said), {}, method="BCC[n_iter=1]")
     assert short["manifest"]["method"] == "bcc[iterations=1]"
-    assert "give it more iterations, as in -s 'bcc[iterations=1000]'" in short["manifest"]["says"][1]
+    assert "give it more steps, as in -s 'bcc[iterations=1000]'" in short["manifest"]["says"][1]
+    assert more_steps("mmsr[iterations=20_000]") == "mmsr[iterations=200000]" and more_steps("iwmv") == "iwmv[rounds=100]"
 
 
 def test_labels_that_are_not_what_they_are_taken_for():
