@@ -268,6 +268,20 @@ def test_dissent_is_told_from_not_looking(classes, dissent, least):
     assert np.mean(found) >= least, found
 
 
+@pytest.mark.parametrize("classes", [2, 5])
+def test_intervals_of_two_halves_of_the_tasks_hold_their_difference(classes):
+    """Also where values are large, whose spread is that of right and wrong answers."""
+    held = []
+    for seed in range(3):
+        answers, role = people(seed, each=200, classes=classes)
+        half = np.random.default_rng(seed).integers(2, size=len(answers.tasks))[answers.rows()[0]]
+        first, second = (score(answers.take(half == h)) for h in (0, 1))
+        gap = second.value - first.value
+        reach = np.hypot(np.where(gap > 0, first.high, first.low) - first.value, np.where(gap > 0, second.low, second.high) - second.value)
+        held += (np.abs(gap) < reach)[role == 0].tolist()
+    assert np.mean(held) > .9
+
+
 def test_verdicts():
     answers, role = people(1, each=100, classes=3, dissent="opinion")
     found, beside = score(answers), score(answers, "spam_or_dissent.agreement")
