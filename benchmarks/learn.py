@@ -398,10 +398,10 @@ def table(found: list[dict], suite: dict) -> str:
     """The results as pages show them: a table a score, then every difference with its interval."""
     names = [part["name"] for part in suite["data"] if any(row["data"] == part["name"] for row in found)]
     cells = {(d, m): [r for r in found if r["data"] == d and r["method"] == m] for d in names for m in suite["methods"]}
-    first = found[-1]
+    first, days = found[-1], [row["when"] for row in found]
     seconds = sum(row.get("cpu_seconds", row["seconds"]) for row in found)
     parts = [
-        f"{first['when']}, {first['machine']}, manyvoices {first['versions']['manyvoices']}, torch "
+        f"{' to '.join(sorted({min(days), max(days)}))}, {first['machine']}, manyvoices {first['versions']['manyvoices']}, torch "
         f"{first['versions']['torch']}; {len(found)} runs, {seconds / 60:.0f} minutes of one core. Mean over "
         f"{len(suite['seeds'])} seeds. The sign compares with `{BASE}` on the same items, crowds and seeds: `+` better, "
         "`-` worse, `=` cannot tell apart (95 % interval of the paired difference, the wider of that over seeds and that "
