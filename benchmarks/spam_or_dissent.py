@@ -177,8 +177,8 @@ def halves(c: Crowd, seeds: int, at: int) -> dict:
         W = c.workers
         gap = two[0].value[:W] - two[1].value[:W]
         facing = [
-            np.where(side * gap > 0, x.value[:W] - x.low[:W], x.high[:W] - x.value[:W])
-            for side, x in zip((1, -1), two, strict=True)
+            np.where(sign * gap > 0, x.value[:W] - x.low[:W], x.high[:W] - x.value[:W])
+            for sign, x in zip((1, -1), two, strict=True)
         ]
         z = 1.96 * gap / np.hypot(*facing)
         for r, name in enumerate(("looks", "dissents", "does not look")):

@@ -340,7 +340,7 @@ def method(facts: Facts) -> dict[str, str] | None:
         return None
     reason = f"It {why}." if why.startswith(("predicts", "stands in")) else f"It is {why}."
     if why.startswith("nothing"):
-        reason = f"{why[0].upper()}{why[1:]}."
+        reason = f"{begun(why)}."
     keep = (
         f"If it is to be one label, keep those of {own}."
         if facts["agreement"]["groups"]

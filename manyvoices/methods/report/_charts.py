@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.words import TURNS, number, value
+from ...core.words import TURNS, begun, number, value
 
 Facts = dict[str, Any]
 Spec = dict[str, Any]
@@ -491,7 +491,7 @@ def reliability(row: Facts) -> dict[str, Any] | None:
         if len(sides) < 2
         else f"{held['before']['ece']:.3f} before, {held['after']['ece']:.3f} after"
     )
-    says = f"{held['of'][0].upper()}{held['of'][1:]}. Expected calibration error {gap}. On the dashed line they keep their word."
+    says = f"{begun(held['of'])}. Expected calibration error {gap}. On the dashed line they keep their word."
     return chart("What its probabilities are worth", says, 220, values, layer=layers)
 
 
