@@ -55,7 +55,10 @@ def within_memory(doing: str, lower: str) -> Iterator[None]:
 def drawing(stream: list[int]) -> Iterator[None]:
     """torch's own random numbers from one stream of a seed; the caller's come back afterwards."""
     with torch.random.fork_rng():
-        torch.manual_seed(int(np.random.SeedSequence(stream).generate_state(1, np.uint64)[0]))
+        seed = int(np.random.SeedSequence(stream).generate_state(1, np.uint64)[0])
+        torch.default_generator.manual_seed(seed)
+        if torch.cuda.is_available():  # torch.manual_seed keeps a trace of the stack for devices that are not there
+            torch.cuda.manual_seed_all(seed)
         yield
 
 

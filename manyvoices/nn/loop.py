@@ -27,6 +27,7 @@ from .batches import Batch, Batches
 from .training import Training
 
 RESTARTED = 1e-4  # the learning rate at the end of a period of warm restarts
+LIGHT = 4  # held-out batches are so many times as large where only a head is trained: of small ones the start is most
 Loss = Callable[[Any, Batch], tuple[torch.Tensor, torch.Tensor]]
 
 
@@ -90,7 +91,7 @@ def fit(
             row |= after(epoch)
         if dev is not None:
             with within_memory(how, dev, epoch):
-                row["dev"] = held_out(model, score or loss, dev, 1 if heavy else 4)
+                row["dev"] = held_out(model, score or loss, dev, 1 if heavy else LIGHT)
             if row["dev"] > run.best:
                 run.best, run.best_epoch = row["dev"], run.epoch
                 best = snapshot(model)
