@@ -40,6 +40,17 @@ def precise(precision: str, device: torch.device, heavy: bool) -> AbstractContex
 
 
 @contextmanager
+def one_thread(when: bool) -> Iterator[None]:
+    """For nets so small that threads cost more than they do: to wake one takes longer than its part of an operation."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1 if when else before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
 def within_memory(doing: str, lower: str) -> Iterator[None]:
     """Where there is no memory left, what can be asked for instead."""
     try:

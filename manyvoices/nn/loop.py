@@ -27,6 +27,7 @@ from .batches import Batch, Batches
 from .training import Training
 
 RESTARTED = 1e-4  # the learning rate at the end of a period of warm restarts
+SMALL = 2**24  # a millisecond or so of one core
 LIGHT = 4  # held-out batches are so many times as large where only a head is trained: of small ones the start is most
 Loss = Callable[[Any, Batch], tuple[torch.Tensor, torch.Tensor]]
 
@@ -78,33 +79,40 @@ def fit(
     run, best = resumed(folder, model, optimizers, kept) if folder is not None else (Run(), None)
     heavy = any(p.requires_grad for p in model.net.body.parameters())  # type: ignore[union-attr]
     model.net.within = partial(devices.precise, how.precision, device, heavy)  # type: ignore[union-attr,assignment]
-    for epoch in range(run.epoch, how.epochs):
-        model.epoch = epoch  # type: ignore[assignment]
-        if before is not None:
-            before(epoch)
-        for group in (group for optimizer in optimizers for group in optimizer.param_groups):
-            group["lr"] = group["full"] * rate(epoch)
-        with devices.drawing(how.stream("dropout", epoch, devices.rank())), within_memory(how, train, epoch):
-            row = {"epoch": epoch + 1, "loss": one_epoch(step, train, optimizers, how, epoch)}
-        run.epoch = epoch + 1
-        if after is not None:
-            row |= after(epoch)
-        if dev is not None:
-            with within_memory(how, dev, epoch):
-                row["dev"] = held_out(model, score or loss, dev, 1 if heavy else LIGHT)
-            if row["dev"] > run.best:
-                run.best, run.best_epoch = row["dev"], run.epoch
-                best = snapshot(model)
-        run.metrics.append(row)
-        tell("loss", run.epoch, how.epochs, row["loss"])
-        if folder is not None and devices.rank() == 0:
-            checkpoint(folder, model, optimizers, run, best, kept)
-        if how.patience and dev is not None and run.epoch - run.best_epoch >= how.patience:
-            break
+    with devices.one_thread(not heavy and small(model, train)):
+        for epoch in range(run.epoch, how.epochs):
+            model.epoch = epoch  # type: ignore[assignment]
+            if before is not None:
+                before(epoch)
+            for group in (group for optimizer in optimizers for group in optimizer.param_groups):
+                group["lr"] = group["full"] * rate(epoch)
+            with devices.drawing(how.stream("dropout", epoch, devices.rank())), within_memory(how, train, epoch):
+                row = {"epoch": epoch + 1, "loss": one_epoch(step, train, optimizers, how, epoch)}
+            run.epoch = epoch + 1
+            if after is not None:
+                row |= after(epoch)
+            if dev is not None:
+                with within_memory(how, dev, epoch):
+                    row["dev"] = held_out(model, score or loss, dev, 1 if heavy else LIGHT)
+                if row["dev"] > run.best:
+                    run.best, run.best_epoch = row["dev"], run.epoch
+                    best = snapshot(model)
+            run.metrics.append(row)
+            tell("loss", run.epoch, how.epochs, row["loss"])
+            if folder is not None and devices.rank() == 0:
+                checkpoint(folder, model, optimizers, run, best, kept)
+            if how.patience and dev is not None and run.epoch - run.best_epoch >= how.patience:
+                break
     if how.keep == "best" and best is not None:
         model.load_state_dict(best)
     model.net.within = nullcontext  # type: ignore[union-attr,assignment]
     return run
+
+
+def small(model: nn.Module, train: Batches) -> bool:
+    """Whether a step multiplies so few numbers that one thread is the fastest."""
+    numbers: int = sum(p.numel() for p in model.net.head.parameters())  # type: ignore[union-attr, misc]
+    return train.size * numbers < SMALL
 
 
 def one_epoch(step, train: Batches, optimizers, how: Training, epoch: int) -> float:

@@ -140,6 +140,23 @@ def same_weights(one, two):
         assert np.allclose(one[name], two[name], atol=1e-5), name
 
 
+@pytest.mark.parametrize("hidden, expected", [(8, 1), (200_000, 2)])
+def test_small_nets_take_one_thread(folder, monkeypatch, hidden, expected):
+    """Threads that are woken for each small operation made an epoch twice as long; what was set before is set again."""
+    from manyvoices.nn import loop
+
+    seen, epoch = [], loop.one_epoch
+    monkeypatch.setattr(loop, "one_epoch", lambda *given: (seen.append(torch.get_num_threads()), epoch(*given))[1])
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        data = mv.read(folder)
+        mv.learn(data.items, data.answers, "crowdlayer", epochs=1, hidden=hidden, batch=16)
+        assert seen == [expected] and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
 @pytest.mark.slow
 def test_two_processes_are_one_with_the_double_batch(uneven, tmp_path):
     options = ["--epochs", "4", "--dropout", "0", "--hidden", "8", "--optimizer", "adamw", "--decay", "0.01", "-q"]
