@@ -49,6 +49,7 @@ def test_gzipped_files_name_their_users_too(put):
         (zipped(anna__jsonl=DOCCANO["anna"])[:60], r"not a readable zip"),
         (zipped(notes__txt="x"), r"no .jsonl, .json or .csv in the zip"),
     ],
+    ids=["cut off", "something else"],  # a zip holds the time it was made
 )
 def test_a_zip_that_is_no_export_is_told_so(put, content, message):
     with pytest.raises(BadInput, match=message):
