@@ -2,6 +2,7 @@
 
 import sys
 from itertools import permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -266,6 +267,15 @@ def test_dissent_is_told_from_not_looking(classes, dissent, least):
         value = score(answers).value
         found.append(auroc(value[role == 1], value[role == 2]))
     assert np.mean(found) >= least, found
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_the_interval_lies_above_0_where_chance_is_ruled_out_and_nowhere_else(classes):
+    """The verdict is read from the interval."""
+    n, sure = np.repeat([10, 51, 1000], 2), np.tile([-1e-3, 1e-3], 3)
+    found = SimpleNamespace(n=n, freedom=classes - 1, varied=n > 0, table=np.zeros((6, classes, classes)))
+    low, high = sod.around(found, sod.deviate(found, sod.REACH + sure))
+    assert ((low > 0) == (sure > 0)).all() and (high <= 1).all() and (high > 0).all()
 
 
 @pytest.mark.parametrize("classes", [2, 5])
